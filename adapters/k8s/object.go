@@ -1,0 +1,176 @@
+package k8s
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/projector"
+)
+
+// object is one object of a target, and what is known of it: by its watch, or by what was written last.
+type object struct {
+	resource
+	target    *target
+	component string // empty where it shows all
+	layout    layout
+	subject   string // what it is allowed to show
+
+	mu       sync.Mutex
+	known    *version // nil: nothing
+	expected map[string]bool
+	writing  *sight   // what a write that is under way shows
+	own      []uint64 // revisions of our newest writes
+	writes   int      // that have ended
+}
+
+// ownWrites is how many of our writes are told from others' when the watch is late.
+const ownWrites = 64
+
+func newObject(t *target, component string) *object {
+	k, _ := kindOf(t.spec.Kind) // it was validated
+	o := &object{
+		resource:  resource{client: t.client, kind: k, namespace: t.spec.Namespace, name: objectName(t.group, t.spec, component)},
+		target:    t,
+		component: component,
+		layout:    layoutOf(t.spec, component),
+		subject:   t.group,
+		expected:  map[string]bool{},
+	}
+	switch {
+	case component != "":
+		o.subject += "/" + component
+		o.expected[component] = true
+	default:
+		for _, name := range t.spec.Components {
+			o.expected[name] = true
+		}
+	}
+	return o
+}
+
+// expect has components reported where they are missing.
+func (o *object) expect(doc *projector.Document) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for component := range doc.Entries {
+		o.expected[component] = true
+	}
+}
+
+// current is the newest version that is known, or what the API server says.
+func (o *object) current(ctx context.Context, fresh bool) (*version, error) {
+	o.mu.Lock()
+	known := o.known
+	o.mu.Unlock()
+	if known != nil && !fresh {
+		return known, nil
+	}
+	v, err := o.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.known == known { // else the watch saw something meanwhile
+		o.known = v
+	}
+	return v, nil
+}
+
+// replace writes a new version in the place of one, on condition that it still is the newest.
+func (o *object) replace(ctx context.Context, was *version, with *unstructured.Unstructured) (*version, error) {
+	shown := o.see(&version{object: with})
+	o.mu.Lock()
+	o.writing = &shown
+	o.mu.Unlock()
+	v, err := o.write(ctx, with)
+
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.writing = nil
+	o.writes++
+	if err != nil {
+		if o.known == was {
+			o.known = nil // it is not the newest, or may not be
+		}
+		return nil, err
+	}
+	if len(o.own) == ownWrites {
+		o.own = slices.Delete(o.own, 0, 1)
+	}
+	o.own = append(o.own, v.revision)
+	o.learn(v)
+	return v, nil
+}
+
+// learn takes a version for known that is newer. mu is held.
+func (o *object) learn(v *version) {
+	if o.known == nil || v.revision >= o.known.revision {
+		o.known = v
+	}
+}
+
+// saw learns of a version from the watch, and says whether it is of our own making.
+func (o *object) saw(v *version, shown sight) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.learn(v)
+	return slices.Contains(o.own, v.revision) || o.writing != nil && o.writing.same(shown)
+}
+
+// ended is how many of our writes have ended.
+func (o *object) ended() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.writes
+}
+
+// reset takes what was listed for known, even where it is older: the backend may have been restored. It does not where
+// one of our writes, which the list need not have seen, ended since it began.
+func (o *object) reset(v *version, ended int) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.writes != ended {
+		return false
+	}
+	o.known = v
+	return true
+}
+
+// sight is what an object shows that concerns leadership.
+type sight struct {
+	revision uint64
+	sequence uint64
+	holder   string
+	entries  map[string]*journal.LeaderInfo
+}
+
+func (o *object) see(v *version) sight {
+	s := sight{revision: v.revision, entries: map[string]*journal.LeaderInfo{}}
+	if v.object == nil {
+		return s
+	}
+	s.sequence, s.holder = fence(v.object), lockHolder(v.object)
+	for component, leader := range o.layout.entries(v.object) {
+		if o.target.spec.Shows(component) && (o.component == "" || o.component == component) {
+			s.entries[component] = leader
+		}
+	}
+	return s
+}
+
+func (s *sight) same(other sight) bool {
+	if s.sequence != other.sequence || s.holder != other.holder || len(s.entries) != len(other.entries) {
+		return false
+	}
+	for component, leader := range s.entries {
+		if !sameLeader(leader, other.entries[component]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,286 @@
+package k8s_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/leadership-journal/journald/internal/testenv"
+	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/projector"
+)
+
+// watching is a watch under way.
+type watching struct {
+	*testing.T
+	seen chan projector.Observation
+}
+
+func watch(t *testing.T, target projector.Target) *watching {
+	x := &watching{T: t, seen: make(chan projector.Observation, 4096)}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- target.Watch(ctx, func(o projector.Observation) error { x.seen <- o; return nil })
+	}()
+	t.Cleanup(func() {
+		cancel()
+		require.ErrorIs(t, <-ended, context.Canceled)
+	})
+	return x
+}
+
+func (x *watching) next() projector.Observation {
+	x.Helper()
+	select {
+	case o := <-x.seen:
+		return o
+	case <-time.After(45 * time.Second):
+		require.Fail(x, "nothing was observed")
+		return projector.Observation{}
+	}
+}
+
+// until passes over what does not fit.
+func (x *watching) until(fits func(projector.Observation) bool) projector.Observation {
+	x.Helper()
+	for {
+		if o := x.next(); fits(o) {
+			return o
+		}
+	}
+}
+
+func (x *watching) address(component, address string) projector.Observation {
+	x.Helper()
+	return x.until(func(o projector.Observation) bool {
+		return o.Component == component && o.Entry != nil && o.Entry.Address == address
+	})
+}
+
+func TestWatchOfALockedObject(t *testing.T) {
+	w := newWorld(t)
+	cm := w.flinkOwn("jm-1", map[string]string{flinkPrefix + "restserver": session1 + ",a", "jobGraph-1": "x"})
+	x := watch(t, connect(t, w.config, with(w.guarded(), func(s *journal.Target) { s.Components = []string{"dispatcher", "restserver"} })))
+	require.Equal(t, projector.Observation{Gap: true}, x.next())
+	o := x.next()
+	require.Equal(t, projector.Observation{Component: "dispatcher", Revision: o.Revision, Holder: "jm-1"}, o, "missing, but configured")
+	o = x.next()
+	require.Equal(t, projector.Observation{
+		Component: "restserver", Revision: o.Revision, Holder: "jm-1", Entry: &journal.LeaderInfo{Session: session1, Address: "a"},
+	}, o)
+
+	for i := range 5 { // renewals, and keys that are no leaders'
+		cm.Annotations[lockAnnotation] = strings.Replace(lock("jm-1"), "00:00:00", fmt.Sprintf("00:00:%02d", i+1), 1)
+		cm.Data["jobGraph-1"] = fmt.Sprint(i)
+		cm.Data[flinkPrefix+"foreign"] = "unreadable"
+		cm = w.update(cm)
+	}
+	cm.Annotations[lockAnnotation] = lock("jm-2")
+	cm = w.update(cm)
+	o = x.next()
+	require.Equal(t, "dispatcher", o.Component)
+	require.Equal(t, "jm-2", o.Holder)
+	o = x.next()
+	require.Equal(t, "restserver", o.Component)
+	require.Equal(t, "jm-2", o.Holder)
+	require.Equal(t, session1, o.Entry.Session)
+
+	delete(cm.Data, flinkPrefix+"restserver")
+	cm = w.update(cm)
+	o = x.next()
+	require.Equal(t, "restserver", o.Component)
+	require.Nil(t, o.Entry)
+	require.Equal(t, "jm-2", o.Holder)
+	require.Equal(t, fmt.Sprint(o.Revision), cm.ResourceVersion)
+	require.Empty(t, x.seen)
+}
+
+// TestWatchIsSilentOnOwnWrites counts what is reported of 50 pushes, up to somebody else's change after them.
+func TestWatchIsSilentOnOwnWrites(t *testing.T) {
+	w := newWorld(t)
+	target := connect(t, w.config, w.flink())
+	w.push(target, oneLeader(7, 0))
+	x := watch(t, target)
+	x.address("restserver", "http://jm-0:8081")
+	for i := range 50 {
+		w.push(target, oneLeader(uint64(8+i), i))
+	}
+	cm := w.configMap("leaders")
+	cm.Data[flinkPrefix+"restserver"] = session2 + ",theirs"
+	w.update(cm)
+	o := x.next()
+	require.NotNil(t, o.Entry)
+	require.Equal(t, "theirs", o.Entry.Address)
+}
+
+func TestWatchBeginsOnWhatIsPushedLater(t *testing.T) {
+	w := newWorld(t)
+	target := connect(t, w.config, w.lease())
+	x := watch(t, target)
+	require.Equal(t, projector.Observation{Gap: true}, x.next(), "no component is known")
+	w.push(target, single("restserver", 7, leader("s1", "jm-1")))
+	w.push(target, single("dispatcher", 8, leader("s2", "jm-1")))
+	full := map[string]bool{} // of the components that a gap was reported of before
+	for gaps := map[string]bool{}; len(full) < 2; {
+		o := x.next()
+		gaps[o.Component] = gaps[o.Component] || o.Gap
+		full[o.Component] = gaps[o.Component]
+	}
+	require.Equal(t, map[string]bool{"restserver": true, "dispatcher": true}, full)
+	leases := w.clientset.CoordinationV1().Leases(w.namespace)
+	require.NoError(t, leases.Delete(t.Context(), "g-dispatcher", metav1.DeleteOptions{}))
+	x.until(func(o projector.Observation) bool { return o.Component == "dispatcher" && !o.Gap && o.Entry == nil && o.Sequence == 0 })
+}
+
+// TestWatchSurvivesWhatTheServerAnswers has watches and lists refused in every way, and an expired revision.
+func TestWatchSurvivesWhatTheServerAnswers(t *testing.T) {
+	isWatch := func(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
+	isList := func(r *http.Request) bool {
+		return !testenv.Writes(r) && !isWatch(r) && r.URL.Query().Get("fieldSelector") != ""
+	}
+	for name, fault := range map[string]testenv.Fault{
+		"410 Gone":              {Match: isWatch, Status: http.StatusGone},
+		"429":                   {Match: isWatch, Status: http.StatusTooManyRequests, RetryAfter: time.Second},
+		"403":                   {Match: isWatch, Status: http.StatusForbidden},
+		"500 of a list":         {Match: isList, Status: http.StatusInternalServerError},
+		"a broken list":         {Match: isList},
+		"a watch that is ended": {Match: isWatch, Status: http.StatusNoContent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			faults := testenv.NewHTTPFaults(t, w.config)
+			w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
+			faults.Set(fault)
+			x := watch(t, connect(t, faults.Config(), w.flink()))
+			require.Eventually(t, func() bool { return faults.Count() >= 2 }, 30*time.Second, time.Millisecond)
+			faults.Set()
+			cm := w.configMap("leaders")
+			cm.Data[flinkPrefix+"restserver"] = session2 + ",theirs"
+			w.update(cm)
+			require.True(t, x.next().Gap)
+			x.address("restserver", "theirs")
+		})
+	}
+}
+
+// TestWatchReadsErrorsInTheStream has the API server end a watch with 410 in mid-stream.
+func TestWatchReadsErrorsInTheStream(t *testing.T) {
+	w := newWorld(t)
+	w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
+	var broken atomic.Int32
+	config := rest.CopyConfig(w.config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if r.URL.Query().Get("watch") == "" || broken.Add(1) > 1 {
+				return next.RoundTrip(r)
+			}
+			return streamed(r, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired"}}`), nil
+		})
+	})
+	x := watch(t, connect(t, config, w.flink()))
+	for range 2 {
+		require.True(t, x.next().Gap)
+		x.address("restserver", "http://jm-0:8081")
+	}
+}
+
+func streamed(r *http.Request, text string) *http.Response {
+	return &http.Response{
+		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
+		Body: io.NopCloser(strings.NewReader(text)), ContentLength: -1,
+	}
+}
+
+// TestWatchOutlivesTheServer stops the API server, and has the object changed by others after it is back.
+func TestWatchOutlivesTheServer(t *testing.T) {
+	own := testenv.NewKubernetes(t)
+	c, err := kubernetes.NewForConfig(own.Config)
+	require.NoError(t, err)
+	w := &world{T: t, config: own.Config, namespace: testenv.Namespace(t, own.Config), clientset: c}
+	away, proxy := w.proxied()
+	target := connect(t, away, w.flink())
+	w.push(target, oneLeader(7, 0))
+	x := watch(t, target)
+	x.address("restserver", "http://jm-0:8081")
+
+	proxy.Cut() // it would wait for the watch to end
+	require.NoError(t, own.StopAPIServer())
+	_, err = target.Push(t.Context(), oneLeader(8, 1))
+	require.Error(t, err)
+	require.NoError(t, own.StartAPIServer())
+	proxy.Resume()
+	cm := w.configMap("leaders")
+	cm.Data[flinkPrefix+"restserver"] = session2 + ",theirs"
+	w.update(cm)
+	x.address("restserver", "theirs")
+	w.push(target, fresh(oneLeader(8, 1)))
+}
+
+// TestWatchWaitsForItsRights is denied until somebody grants them.
+func TestWatchWaitsForItsRights(t *testing.T) {
+	w := newWorld(t)
+	w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
+	config := rest.CopyConfig(w.config)
+	config.Impersonate.UserName = "watcher"
+	counting, made := counted(config)
+	x := watch(t, connect(t, counting, w.flink()))
+	require.Eventually(t, func() bool { return len(made.methods()) >= 2 }, 30*time.Second, time.Millisecond)
+	require.Empty(t, x.seen)
+
+	_, err := w.clientset.RbacV1().Roles(w.namespace).Create(t.Context(), &rbacv1.Role{
+		ObjectMeta: metav1.ObjectMeta{Name: "watcher"},
+		Rules: []rbacv1.PolicyRule{{
+			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"leaders"}, Verbs: []string{"list", "watch"},
+		}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	_, err = w.clientset.RbacV1().RoleBindings(w.namespace).Create(t.Context(), &rbacv1.RoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "watcher"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "watcher"},
+		Subjects: []rbacv1.Subject{{Kind: "User", Name: "watcher"}},
+	}, metav1.CreateOptions{})
+	require.NoError(t, err)
+	require.True(t, x.next().Gap)
+	x.address("restserver", "http://jm-0:8081")
+}
+
+// TestWatchSeesAnObjectThatComesLater begins before there is one.
+func TestWatchSeesAnObjectThatComesLater(t *testing.T) {
+	w := newWorld(t)
+	x := watch(t, connect(t, w.config, w.flink()))
+	require.Equal(t, projector.Observation{Gap: true}, x.next())
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "other"}, Data: map[string]string{flinkPrefix + "restserver": session1 + ",no"}})
+	w.create(&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "leaders"}, Data: map[string]string{flinkPrefix + "restserver": session1 + ",a"}})
+	o := x.next()
+	require.Equal(t, "a", o.Entry.Address)
+	require.Zero(t, o.Sequence)
+}
+
+// TestPushKnowsWhatTheWatchSaw needs no read after somebody else's change.
+func TestPushKnowsWhatTheWatchSaw(t *testing.T) {
+	w := newWorld(t)
+	config, made := counted(w.config)
+	target := connect(t, config, w.flink())
+	w.push(target, oneLeader(7, 0))
+	x := watch(t, target)
+	x.address("restserver", "http://jm-0:8081")
+	cm := w.configMap("leaders")
+	cm.Data[flinkPrefix+"restserver"] = session2 + ",theirs"
+	w.update(cm)
+	x.address("restserver", "theirs")
+	before := len(made.methods())
+	require.True(t, w.push(target, oneLeader(7, 0)).Wrote)
+	require.Equal(t, []string{"PUT"}, made.methods()[before:])
+}

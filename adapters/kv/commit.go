@@ -1,0 +1,198 @@
+package kv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/synadia-io/orbit.go/jetstreamext"
+
+	"github.com/leadership-journal/journald/projector"
+)
+
+const (
+	maxBatch      = 1000 // messages, JetStream's limit
+	maxBatchBytes = 4 << 20
+	maxSenders    = 2 // while the server syncs one commit, the next is on its way to it
+	sendTimeout   = 10 * time.Second
+)
+
+var errClosed = errors.New("the bucket is closed")
+
+// write is one message on its way. A sender owns it between take and done.
+type write struct {
+	ctx      context.Context // the caller's: after it has ended nobody waits
+	msg      *nats.Msg
+	revision uint64
+	err      error
+	done     chan struct{} // closed when revision or err is final
+}
+
+// committer writes what comes at one time in one commit.
+type committer struct {
+	js     jetstream.JetStream
+	atomic bool // batches are allowed
+	logger *slog.Logger
+
+	mu      *sync.Mutex
+	waiting []*write
+	active  int
+	closed  bool
+	senders *sync.WaitGroup
+}
+
+func newCommitter(js jetstream.JetStream, atomic bool, logger *slog.Logger) committer {
+	return committer{js: js, atomic: atomic, logger: logger, mu: &sync.Mutex{}, senders: &sync.WaitGroup{}}
+}
+
+// put stores a message and returns its sequence once it is on disk. An error that wraps none of the projector's means
+// that it was not stored.
+func (c *committer) put(ctx context.Context, msg *nats.Msg) (uint64, error) {
+	w := &write{ctx: ctx, msg: msg, done: make(chan struct{})}
+	if err := c.add(w); err != nil {
+		return 0, err
+	}
+	select {
+	case <-w.done:
+		return w.revision, w.err
+	case <-ctx.Done():
+		if c.withdraw(w) {
+			return 0, fmt.Errorf("nothing was sent: %w", context.Cause(ctx))
+		}
+		return 0, fmt.Errorf("%w: %w", projector.ErrUnknownOutcome, context.Cause(ctx))
+	}
+}
+
+// add queues a write, and starts a sender where fewer than maxSenders are busy.
+func (c *committer) add(w *write) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return errClosed
+	}
+	c.waiting = append(c.waiting, w)
+	if c.active < maxSenders {
+		c.active++
+		c.senders.Go(c.drain)
+	}
+	return nil
+}
+
+// withdraw takes a write back, unless it is under way already.
+func (c *committer) withdraw(w *write) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.Index(c.waiting, w)
+	if i >= 0 {
+		c.waiting = slices.Delete(c.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// drain sends until nothing waits.
+func (c *committer) drain() {
+	for {
+		batch := c.take()
+		if batch == nil {
+			return
+		}
+		c.send(batch)
+		for _, w := range batch {
+			close(w.done)
+		}
+	}
+}
+
+// take removes the writes of the next commit.
+func (c *committer) take() []*write {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n, size := 0, 0
+	for n < min(len(c.waiting), maxBatch) && (n == 0 || size+c.waiting[n].msg.Size() <= maxBatchBytes) {
+		size += c.waiting[n].msg.Size()
+		n++
+	}
+	if n == 0 {
+		c.active--
+		return nil
+	}
+	batch := slices.Clone(c.waiting[:n])
+	c.waiting = slices.Delete(c.waiting, 0, n)
+	return batch
+}
+
+// send stores the writes, together if the server lets it. A batch that it refuses goes one by one: the refusal may
+// concern one of them only, and says not which.
+func (c *committer) send(batch []*write) {
+	if c.atomic && len(batch) > 1 {
+		err := c.publish(batch)
+		if err == nil || errors.Is(err, projector.ErrUnknownOutcome) {
+			for _, w := range batch {
+				w.err = err
+			}
+			return
+		}
+		c.logger.Debug("a batch was refused and goes one by one", "writes", len(batch), "error", err)
+	}
+	for _, w := range batch {
+		w.revision, w.err = c.publishOne(w)
+	}
+}
+
+// publish stores the writes all together, or none.
+func (c *committer) publish(batch []*write) error {
+	ctx, cancel := sending(batch[0])
+	defer cancel()
+	messages := make([]*nats.Msg, len(batch))
+	for i, w := range batch {
+		messages[i] = w.msg
+	}
+	ack, err := jetstreamext.PublishMsgBatch(ctx, c.js, messages, jetstreamext.BatchFlowControl{})
+	if err != nil {
+		return classify(err)
+	}
+	for i, w := range batch {
+		w.revision = ack.Sequence - uint64(len(batch)-1-i)
+	}
+	return nil
+}
+
+func (c *committer) publishOne(w *write) (uint64, error) {
+	ctx, cancel := sending(w)
+	defer cancel()
+	for _, h := range []string{jetstreamext.BatchIDHeader, jetstreamext.BatchSeqHeader, jetstreamext.BatchCommitHeader} {
+		w.msg.Header.Del(h) // of an attempt in a batch
+	}
+	w.msg.Reply = ""
+	ack, err := c.js.PublishMsg(ctx, w.msg, jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return 0, classify(err)
+	}
+	return ack.Sequence, nil
+}
+
+// sending is not ended by the one caller who gives up: others wait for the same commit.
+func sending(w *write) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(w.ctx), sendTimeout)
+}
+
+// close refuses new writes and waits for the others.
+func (c *committer) close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	idle := make(chan struct{})
+	go func() { c.senders.Wait(); close(idle) }()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for the writes to the bucket %s: %w", Name, ctx.Err())
+	}
+}
