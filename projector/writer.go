@@ -114,19 +114,17 @@ func (c *Core) step(w *writer, now time.Time, work *Work) {
 	}
 	doc, due, wake := c.compose(w, now)
 	switch {
-	case doc == nil:
+	case doc == nil, len(due) == 0 && !w.verify && wake.IsZero():
 		c.end(w)
+	case len(due) == 0 && !w.verify:
+		c.sleep(w, wake)
 	case w.retryAt.After(now) && !w.cutsShort(doc):
 		c.sleep(w, w.retryAt)
 	case w.wanted:
 		w.state = asking
 		c.asked = append(c.asked, w)
-	case len(due) > 0 || w.verify:
-		c.start(w, doc, due, work)
-	case !wake.IsZero():
-		c.sleep(w, wake)
 	default:
-		c.end(w)
+		c.start(w, doc, due, work)
 	}
 }
 
@@ -144,7 +142,7 @@ func (w *writer) cutsShort(doc *Document) bool {
 }
 
 func (c *Core) start(w *writer, doc *Document, due []string, work *Work) {
-	doc.Fresh = w.reread
+	doc.Fresh = doc.Fresh || w.reread
 	if w.cutsShort(doc) {
 		w.failures = 0
 	}
@@ -192,6 +190,7 @@ func (c *Core) compose(w *writer, now time.Time) (doc *Document, due []string, w
 		}
 		if is {
 			due = append(due, name)
+			doc.Fresh = doc.Fresh || component.Targets[spec.Name].Overtaken() // an adapter must not go by its last write
 		}
 		if is || !spec.Guarded {
 			doc.show(component)
@@ -259,6 +258,9 @@ func (c *Core) Pushed(p Push, receipt Receipt, err error, now time.Time) {
 	}
 	c.running[o.Target]--
 	wait := w.judge(c.opts.jitter, err)
+	if err == nil && !receipt.Wrote {
+		wait = firstRetry // if it is due all the same, somebody is wrong: do not spin
+	}
 	w.retryAt = now.Add(wait)
 	w.reject(receipt)
 	if o.Target != "" && c.record(w, receipt, err, wait, now) {
@@ -281,7 +283,7 @@ func (w *writer) judge(jitter func(time.Duration) time.Duration, err error) time
 	switch {
 	case errors.Is(err, ErrPermanent):
 		return permanentRetry
-	case n == 0 && (errors.Is(err, ErrConflict) || errors.Is(err, ErrUnknownOutcome)):
+	case n == 0 && errors.Is(err, ErrConflict):
 		return 0 // read again and compare at once
 	case errors.Is(err, ErrConflict):
 		return jitter(min(firstConflict<<min(n, 10), lastConflict))

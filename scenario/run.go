@@ -71,6 +71,9 @@ func (w *world) converge() error {
 	if err := w.wake(); err != nil {
 		return err
 	}
+	if err := w.settle(); err != nil { // an instance that was frozen finds out whether it has been replaced
+		return err
+	}
 	if w.active() == nil {
 		if err := w.start(); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +21,7 @@ const (
 	Second = "dispatcher"
 )
 
-// Suite is a kind of target to be checked. All fields but Unwatched are required.
+// Suite is a kind of target to be checked. New and Visible are required.
 type Suite struct {
 	// New makes an object that nothing else uses and that does not exist yet.
 	New func(tb testing.TB) Object
@@ -30,6 +31,9 @@ type Suite struct {
 
 	// Unwatched says that Watch reports nothing.
 	Unwatched bool
+
+	// Patience is how long anything may take that has to happen; 0: half a minute.
+	Patience time.Duration
 }
 
 // Object is one place in the backend. Its methods fail the test when they can't do what they say; they may be called
@@ -86,8 +90,7 @@ type Held struct {
 	Let     func()          // carries it out, and returns when the backend has answered it
 }
 
-// deadline bounds what has to happen in a test at once.
-const deadline = 30 * time.Second
+const patience = 30 * time.Second
 
 // Run runs every check that applies to the target, each on an object of its own.
 func (s Suite) Run(t *testing.T) {
@@ -172,7 +175,7 @@ func (w *world) push(doc *projector.Document) projector.Receipt {
 
 // bounded ends with the test, or when something hangs.
 func (w *world) bounded() context.Context {
-	ctx, cancel := context.WithTimeout(w.Context(), deadline)
+	ctx, cancel := context.WithTimeout(w.Context(), cmp.Or(w.suite.Patience, patience))
 	w.Cleanup(cancel)
 	return ctx
 }
