@@ -170,7 +170,7 @@ func (d *decision) grantedUnconfirmed() {
 // leaderFlapping is row 9.
 func (d *decision) leaderFlapping() {
 	n := len(d.c.Terms) - d.g.Policy.Flapping - 1
-	if n >= 0 && !d.passed(d.c.Terms[n].Add(time.Duration(d.g.Policy.Health.Window))) {
+	if n >= 0 && !d.passed(d.c.Terms[n].time().Add(time.Duration(d.g.Policy.Health.Window))) {
 		d.begun(leaderFlapping, d.c.Epoch, func() string {
 			return fmt.Sprintf("more than %d terms within %s", d.g.Policy.Flapping, d.g.Policy.Health.Window)
 		})
@@ -181,7 +181,7 @@ func (d *decision) leaderFlapping() {
 
 // overlappingTerms is row 9a.
 func (d *decision) overlappingTerms() {
-	for _, o := range d.c.Overlaps {
+	for _, o := range d.c.handover().Overlaps {
 		if !d.passed(o.Since.Add(time.Duration(d.g.Policy.Health.Window))) {
 			d.begun(overlappingTerms, d.c.Epoch, func() string {
 				return "session " + o.Session + " was superseded by another holder's and never revoked"
@@ -226,7 +226,7 @@ func (d *decision) outOfSync(t *Target) bool {
 	if !t.OutSince.IsZero() && d.passed(t.OutSince.Add(driftPatience)) {
 		return true
 	}
-	return len(t.Drifts) == driftLimit && d.now.Sub(t.Drifts[0]) < time.Duration(d.g.Policy.Health.Window)
+	return len(t.Drifts) == driftLimit && d.now.Sub(t.Drifts[0].time()) < time.Duration(d.g.Policy.Health.Window)
 }
 
 func (d *decision) driftOf(target string) string {

@@ -14,7 +14,7 @@ func (g *Group) fit(c *Component, k *Candidate, now time.Time) bool {
 // fitFrom is the moment from which a candidate that joined for a component may take it over if nothing else happens;
 // false where time alone does not make it fit.
 func (g *Group) fitFrom(c *Component, k *Candidate) (time.Time, bool) {
-	if k.Excluded || k.Rank != "pass" || k.Silent || k.lastRunFailed() {
+	if k.Excluded || k.Rank != "pass" || k.Silent || k.failed {
 		return time.Time{}, false
 	}
 	at, ok := c.stoppedBy(g, k)
@@ -33,7 +33,7 @@ func (g *Group) fitFrom(c *Component, k *Candidate) (time.Time, bool) {
 // stoppedBy is the moment from which a former holder is taken to have stopped, false where it still leads and was told
 // to yield.
 func (c *Component) stoppedBy(g *Group, k *Candidate) (at time.Time, ok bool) {
-	for _, s := range c.Stopping {
+	for _, s := range c.handover().Stopping {
 		if s.Candidate == k.Name && k.JoinedAnew < s.Sequence {
 			at = later(at, s.Closed.Add(time.Duration(g.Policy.Lease.ReleaseWithin)).Add(time.Duration(g.Policy.Lease.Duration)))
 		}

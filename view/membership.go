@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -29,6 +28,8 @@ type Candidate struct {
 	Reported time.Time         `json:"reported,omitzero"` // record time of the last counted report
 	Silent   bool              `json:"silent,omitzero"`   // a stale and nothing since
 	HeldDown *HoldDown         `json:"heldDown,omitzero"`
+
+	failed bool // some check's last run; derived
 
 	Early    []Early    `json:"early,omitempty"`    // reports of incarnations that have not joined
 	Replaced []Replaced `json:"replaced,omitempty"` // incarnations that are over
@@ -125,6 +126,7 @@ func (k *Candidate) renew(incarnation string) {
 		k.Rank, k.Checks, k.Reported = k.Early[i].Rank, k.Early[i].Checks, k.Early[i].Reported
 		k.Early = slices.Delete(k.Early, i, i+1)
 	}
+	k.recount()
 }
 
 func (f *fold) leave(d *journal.Leave) Result {
@@ -155,6 +157,7 @@ func (f *fold) health(d *journal.Health) Result {
 	if why := f.run(&k.Checks, &k.Rank, d); why != "" {
 		return f.result(Stale, why)
 	}
+	k.recount()
 	k.Reported, k.Heard, k.Silent = f.v.time, f.r.Sequence, false
 	if d.Status == "pass" {
 		f.passed(k)
@@ -172,7 +175,7 @@ type standing struct {
 }
 
 func (k *Candidate) standing() standing {
-	return standing{k.Rank, k.lastRunFailed(), k.Silent, k.HeldDown == nil || k.HeldDown.Passed}
+	return standing{k.Rank, k.failed, k.Silent, k.HeldDown == nil || k.HeldDown.Passed}
 }
 
 // reportEarly keeps a report until its incarnation joins.
@@ -243,9 +246,9 @@ func (f *fold) passed(k *Candidate) {
 	if k.HeldDown != nil && passes {
 		k.HeldDown.Passed = true
 	}
-	for c := range f.g.led(k.Name) {
+	for _, c := range f.g.roster.by(k.Name) {
 		t := c.Term
-		t.Unfit = t.Unfit && k.lastRunFailed()
+		t.Unfit = t.Unfit && k.failed
 		t.Forced = t.Forced && !passes
 		if passes {
 			t.Held = 0
@@ -268,6 +271,7 @@ func (f *fold) stale(d *journal.Stale) Result {
 	for _, c := range k.Checks {
 		c.Status, c.Fails, c.Passes = "", 0, 0
 	}
+	k.recount()
 	f.concern(k)
 	return f.applied()
 }
@@ -283,17 +287,16 @@ func (k *Candidate) replaced(incarnation string) *Replaced {
 
 func (k *Candidate) highestRun() uint64 {
 	var high uint64
-	for c := range maps.Values(k.Checks) {
+	for _, c := range k.Checks {
 		high = max(high, c.Run)
 	}
 	return high
 }
 
-func (k *Candidate) lastRunFailed() bool {
-	for c := range maps.Values(k.Checks) {
-		if c.Status == "fail" {
-			return true
-		}
+// recount derives what the checks say together.
+func (k *Candidate) recount() {
+	k.failed = false
+	for _, c := range k.Checks {
+		k.failed = k.failed || c.Status == "fail"
 	}
-	return false
 }

@@ -126,7 +126,7 @@ func (f *fold) drift(t *Target, target string) {
 	f.driftAnomaly(t, target)
 	t.due(f.v.time)
 	t.State = Drifted
-	t.Drifts = newest(append(t.Drifts, f.v.time), driftLimit)
+	t.Drifts = newest(append(t.Drifts, momentOf(f.v.time)), driftLimit)
 }
 
 func (f *fold) driftAnomaly(t *Target, target string) {
@@ -179,8 +179,10 @@ func (t *Target) letBe() {
 // letErasuresBe gives up every repair that a change of terms has left without the lock's holder.
 func (f *fold) letErasuresBe() {
 	for i := range f.g.Targets {
-		t := f.c.Targets[f.g.Targets[i].Name]
-		if t != nil && !t.ErasedAt.IsZero() && !f.c.holdsLock(t) {
+		if !f.g.Targets[i].Guarded {
+			continue
+		}
+		if t := f.c.Targets[f.g.Targets[i].Name]; t != nil && !t.ErasedAt.IsZero() && !f.c.holdsLock(t) {
 			t.letBe()
 		}
 	}

@@ -16,7 +16,7 @@ func (f *fold) transfer(d *journal.Transfer) Result {
 	if why := f.g.refuse(f.c, d.To, d.Force, f.v.time); why != "" {
 		return f.result(Invalid, why)
 	}
-	f.c.Transfer = &Transfer{Sequence: f.r.Sequence, To: d.To, Force: d.Force, Reason: d.Reason}
+	f.c.handing().Transfer = &Transfer{Sequence: f.r.Sequence, To: d.To, Force: d.Force, Reason: d.Reason}
 	return f.applied()
 }
 
@@ -168,14 +168,15 @@ func (f *fold) yield(d *journal.Yield) Result {
 	if t == nil || t.Session != d.Session || t.Yield != nil {
 		return f.result(Stale, "the session is not open, or was told already")
 	}
-	order := c.Transfer
+	h := c.handing()
+	order := h.Transfer
 	t.Yield = &Yield{Sequence: f.r.Sequence, Reason: d.Reason, To: d.To, Since: f.v.time, Ordered: order != nil}
 	if order != nil {
 		t.Yield.Forced = order.Force
 	} else if !t.Unfit {
-		c.Yields = newest(append(c.Yields, f.v.time), min(f.g.Policy.Health.MaxYields, maxTimes))
+		h.Yields = newest(append(h.Yields, momentOf(f.v.time)), min(f.g.Policy.Health.MaxYields, maxTimes))
 	}
-	c.Transfer, t.Unfit, t.Held = nil, false, 0
+	h.Transfer, t.Unfit, t.Held = nil, false, 0
 	return f.applied()
 }
 
@@ -184,8 +185,8 @@ func (f *fold) hold(d *journal.Hold) Result {
 		return f.result(Void, why)
 	}
 	t := f.c.Term
-	if t == nil || t.Session != d.Session {
-		return f.result(Stale, "the session is not open")
+	if t == nil || t.Session != d.Session || t.Yield != nil {
+		return f.result(Stale, "the session is not open, or was told to yield")
 	}
 	t.Held = f.r.Sequence
 	return f.applied()

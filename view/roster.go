@@ -7,12 +7,13 @@ import "slices"
 // no part of it.
 type roster struct {
 	joined int
-	leads  map[string]*Component // by candidate: the first of a list of those whose open term it holds
+	leads  map[string]*led // by candidate
 }
 
-// ledBy links the components that one candidate leads.
-type ledBy struct {
-	next, previous *Component
+// led are the components whose open term one candidate holds, in no order.
+type led struct {
+	candidate  string
+	components []*Component
 }
 
 // enlist has a joined candidate count for its components.
@@ -46,40 +47,36 @@ func (g *Group) lead(c *Component, t *Term) {
 
 func (r *roster) add(c *Component) {
 	if r.leads == nil {
-		r.leads = map[string]*Component{}
+		r.leads = map[string]*led{}
 	}
-	first := r.leads[c.Term.Candidate]
-	if c.led.next = first; first != nil {
-		first.led.previous = c
+	all := r.leads[c.Term.Candidate]
+	if all == nil {
+		all = &led{candidate: c.Term.Candidate}
+		r.leads[all.candidate] = all
 	}
-	r.leads[c.Term.Candidate] = c
+	c.Term.Candidate = all.candidate // one copy of the name
+	c.ledBy, c.led = all, int32(len(all.components))
+	all.components = append(all.components, c)
 }
 
 func (r *roster) remove(c *Component) {
-	next, previous := c.led.next, c.led.previous
-	switch {
-	case previous != nil:
-		previous.led.next = next
-	case next != nil:
-		r.leads[c.Term.Candidate] = next
-	default:
-		delete(r.leads, c.Term.Candidate)
+	all := c.ledBy
+	c.ledBy = nil
+	last := len(all.components) - 1
+	all.components[last].led = c.led
+	all.components[c.led], all.components[last] = all.components[last], nil
+	all.components = all.components[:last]
+	if last == 0 {
+		delete(r.leads, all.candidate)
 	}
-	if next != nil {
-		next.led.previous = previous
-	}
-	c.led = ledBy{}
 }
 
-// led are the components that a candidate leads.
-func (g *Group) led(candidate string) func(yield func(*Component) bool) {
-	return func(yield func(*Component) bool) {
-		for c := g.roster.leads[candidate]; c != nil; c = c.led.next {
-			if !yield(c) {
-				return
-			}
-		}
+// by are the components that a candidate leads.
+func (r *roster) by(candidate string) []*Component {
+	if all := r.leads[candidate]; all != nil {
+		return all.components
 	}
+	return nil
 }
 
 // index derives the roster from the state.
@@ -91,6 +88,7 @@ func (g *Group) index() {
 		}
 	}
 	for _, k := range g.Candidates {
+		k.recount()
 		if k.Joined != 0 {
 			g.enlist(k)
 		}

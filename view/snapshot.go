@@ -44,6 +44,9 @@ func Restore(r io.Reader) (*View, error) {
 	if s.Version != snapshotVersion {
 		return nil, fmt.Errorf("read a snapshot of the view: it has version %d, this program reads %d", s.Version, snapshotVersion)
 	}
+	if year := s.Time.UTC().Year(); year < 0 || year > 9999 {
+		return nil, fmt.Errorf("read a snapshot of the view: its time %s has no place in another one", s.Time)
+	}
 	v := New()
 	v.sequence, v.time, v.projector, v.instance, v.groups = s.Sequence, s.Time.UTC(), s.Projector, s.Instance, s.Groups
 	for name, g := range v.groups {

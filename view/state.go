@@ -46,20 +46,26 @@ type Component struct {
 	Locks    []journal.Lock     `json:"locks,omitempty"` // the highest revision seen of each kind
 	Targets  map[string]*Target `json:"targets,omitempty"`
 
-	LeaderlessSince time.Time   `json:"leaderlessSince,omitzero"` // zero while somebody leads, or nobody is there to
-	Terms           []time.Time `json:"terms,omitempty"`          // when the newest ones began
-	Yields          []time.Time `json:"yields,omitempty"`         // when the newest ones for health were told
-	Stopping        []Stopping  `json:"stopping,omitempty"`
-	Overlaps        []Overlap   `json:"overlaps,omitempty"`
-	Transfer        *Transfer   `json:"transfer,omitzero"` // ordered and not yet decided
-	ForcedTo        string      `json:"forcedTo,omitzero"` // whose next term a forced transfer asked for
-	Alerts          []Alert     `json:"alerts,omitempty"`
-	Anomalies       []Anomaly   `json:"anomalies,omitempty"`
+	LeaderlessSince time.Time `json:"leaderlessSince,omitzero"` // zero while somebody leads, or nobody is there to
+	Terms           []moment  `json:"terms,omitempty"`          // when the newest ones began
+	Handover        *Handover `json:"handover,omitzero"`        // nil: leadership was never handed over but by the book
+	Alerts          []Alert   `json:"alerts,omitempty"`
+	Anomalies       []Anomaly `json:"anomalies,omitempty"`
 
 	joined []*Candidate // those that may lead it; derived
-	led    ledBy        // its holder's other components; derived
-	queued bool         // on the agenda; derived
 	timer  *timer       // when time alone may change what is decided, or nil; derived
+	ledBy  *led         // whoever holds its open term, or nil; derived
+	led    int32        // its place there; derived
+	queued bool         // on the agenda; derived
+}
+
+// Handover is what is known of how leadership passes from one holder to the next.
+type Handover struct {
+	Yields   []moment   `json:"yields,omitempty"` // when the newest ones for health were told
+	Stopping []Stopping `json:"stopping,omitempty"`
+	Overlaps []Overlap  `json:"overlaps,omitempty"`
+	Transfer *Transfer  `json:"transfer,omitzero"` // ordered and not yet decided
+	ForcedTo string     `json:"forcedTo,omitzero"` // whose next term a forced transfer asked for
 }
 
 // Term is open from a grant to a revoke or a newer grant.
@@ -69,15 +75,15 @@ type Term struct {
 	Incarnation string    `json:"incarnation,omitzero"` // as joined at the grant
 	Session     string    `json:"session"`
 	Since       time.Time `json:"since"`
-	Confirmed   bool      `json:"confirmed,omitzero"`
 	Ready       string    `json:"ready,omitzero"` // true, false or empty for unknown: the holder's own word
 	ReadyReason string    `json:"readyReason,omitzero"`
-	Released    bool      `json:"released,omitzero"`
 	Attempts    []Attempt `json:"attempts,omitempty"`
-	Unfit       bool      `json:"unfit,omitzero"`  // the holder's last run had failed at the grant, and a fit candidate existed
-	Forced      bool      `json:"forced,omitzero"` // by a transfer; no health yield until the holder has passed once
 	Yield       *Yield    `json:"yield,omitzero"`
 	Held        uint64    `json:"held,omitzero"` // sequence of the hold of a blocked spell
+	Confirmed   bool      `json:"confirmed,omitzero"`
+	Released    bool      `json:"released,omitzero"`
+	Unfit       bool      `json:"unfit,omitzero"`  // the holder's last run had failed at the grant, and a fit candidate existed
+	Forced      bool      `json:"forced,omitzero"` // by a transfer; no health yield until the holder has passed once
 }
 
 // Attempt is the last confirmation attempt seen of one candidate within a session.
@@ -177,8 +183,13 @@ type Target struct {
 	OutSince     time.Time           `json:"outSince,omitzero"`  // not in sync since
 	SyncSince    time.Time           `json:"syncSince,omitzero"` // in sync since
 	ErasedAt     time.Time           `json:"erasedAt,omitzero"`  // guarded: by the system itself
-	Drifts       []time.Time         `json:"drifts,omitempty"`   // the newest three since PublishedDrift was last cleared
+	Drifts       []moment            `json:"drifts,omitempty"`   // the newest three since PublishedDrift was last cleared
 	DriftTotal   int                 `json:"driftTotal,omitzero"`
+}
+
+// Overtaken says whether something else than what was last written there is known to stand in the target.
+func (t *Target) Overtaken() bool {
+	return t.Revision != 0 && (t.Fence < t.Pushed || !sameLeader(t.Entry, t.Shows))
 }
 
 // Phase is vacant, granted or confirmed.
@@ -198,6 +209,22 @@ func (c *Component) Leader() *journal.LeaderInfo {
 		return nil
 	}
 	return c.Intent.Leader
+}
+
+// handover is what is known of handing leadership over, for reading.
+func (c *Component) handover() Handover {
+	if c.Handover == nil {
+		return Handover{}
+	}
+	return *c.Handover
+}
+
+// handing is the same for writing.
+func (c *Component) handing() *Handover {
+	if c.Handover == nil {
+		c.Handover = &Handover{}
+	}
+	return c.Handover
 }
 
 // TargetSpec is the description of a target, nil where the group has none of that name.

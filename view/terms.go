@@ -44,10 +44,12 @@ func (f *fold) open(candidate, session string) {
 	holder := f.g.Candidates[candidate]
 	if holder != nil {
 		term.Candidate, term.Incarnation = holder.Name, holder.Incarnation
-		term.Unfit = holder.lastRunFailed() && f.g.best(c, f.v.time) != ""
+		term.Unfit = holder.failed && f.g.best(c, f.v.time) != ""
 	}
-	term.Forced = c.ForcedTo == candidate && (holder == nil || holder.Rank != "pass")
-	c.Transfer, c.ForcedTo = nil, ""
+	if h := c.Handover; h != nil {
+		term.Forced = h.ForcedTo == candidate && (holder == nil || holder.Rank != "pass")
+		h.Transfer, h.ForcedTo = nil, ""
+	}
 	c.Epoch, c.Shown = f.r.Sequence, f.r.Sequence
 	f.countTerm()
 }
@@ -56,7 +58,7 @@ func (f *fold) open(candidate, session string) {
 func (f *fold) countTerm() {
 	c := f.c
 	before := c.flapping(f.g, f.v.time)
-	c.Terms = newest(append(c.Terms, f.v.time), min(f.g.Policy.Flapping+1, maxTimes))
+	c.Terms = newest(append(c.Terms, momentOf(f.v.time)), min(f.g.Policy.Flapping+1, maxTimes))
 	if !before && c.flapping(f.g, f.v.time) {
 		f.anomaly(&c.Anomalies, "flapping", fmt.Sprintf("more than %d terms within %s",
 			f.g.Policy.Flapping, f.g.Policy.Health.Window))
@@ -66,7 +68,7 @@ func (f *fold) countTerm() {
 // flapping says whether more terms began within the window than are tolerated.
 func (c *Component) flapping(g *Group, now time.Time) bool {
 	n := len(c.Terms) - g.Policy.Flapping - 1
-	return n >= 0 && now.Sub(c.Terms[n]) < time.Duration(g.Policy.Health.Window)
+	return n >= 0 && now.Sub(c.Terms[n].time()) < time.Duration(g.Policy.Health.Window)
 }
 
 // supersede closes the open term, if any, in favour of another holder's or another session.
@@ -77,12 +79,14 @@ func (f *fold) supersede(by string, adopted bool) {
 	}
 	f.close()
 	if !old.Released && (old.Candidate != by || old.Yield != nil) {
-		c.Stopping = newest(append(c.Stopping, Stopping{old.Session, old.Candidate, f.r.Sequence, f.v.time}), maxStrays)
+		h := c.handing()
+		h.Stopping = newest(append(h.Stopping, Stopping{old.Session, old.Candidate, f.r.Sequence, f.v.time}), maxStrays)
 	}
 	if old.Candidate == by || adopted {
 		return
 	}
-	c.Overlaps = newest(append(c.Overlaps, Overlap{old.Session, f.v.time}), maxStrays)
+	h := c.handing()
+	h.Overlaps = newest(append(h.Overlaps, Overlap{old.Session, f.v.time}), maxStrays)
 	f.anomaly(&c.Anomalies, "overlapping-terms",
 		fmt.Sprintf("%s was granted leadership while %s had not let go", by, old.Candidate), old.Epoch)
 }
@@ -98,11 +102,11 @@ func (f *fold) close() {
 		return
 	}
 	if y.Forced {
-		c.ForcedTo = y.To
+		c.handing().ForcedTo = y.To
 	}
 	holder := f.g.Candidates[t.Candidate]
 	if holder != nil && (t.Incarnation == "" || t.Incarnation == holder.Incarnation) {
-		passes := holder.Rank == "pass" && !holder.lastRunFailed() // it recovered, and will not report another pass
+		passes := holder.Rank == "pass" && !holder.failed // it recovered, and will not report another pass
 		holder.HeldDown = &HoldDown{Since: f.v.time, Passed: passes, ByTime: y.Ordered}
 		f.concern(holder)
 	}
@@ -245,13 +249,17 @@ func (f *fold) revoke(d *journal.Revoke) Result {
 
 // stopped notes that a superseded holder has let go after all.
 func (c *Component) stopped(session string) {
-	c.Stopping = slices.DeleteFunc(c.Stopping, func(s Stopping) bool { return s.Session == session })
+	if h := c.Handover; h != nil {
+		h.Stopping = slices.DeleteFunc(h.Stopping, func(s Stopping) bool { return s.Session == session })
+	}
 }
 
 // ended notes that the end of a superseded session was reported after all.
 func (c *Component) ended(session string) {
 	c.stopped(session)
-	c.Overlaps = slices.DeleteFunc(c.Overlaps, func(o Overlap) bool { return o.Session == session })
+	if h := c.Handover; h != nil {
+		h.Overlaps = slices.DeleteFunc(h.Overlaps, func(o Overlap) bool { return o.Session == session })
+	}
 }
 
 func (f *fold) withdraw(d *journal.Withdraw) Result {

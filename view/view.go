@@ -117,8 +117,9 @@ func (v *View) begin(r *journal.Record) *fold {
 		v.groups[f.g.Name] = f.g
 	}
 	if r.Event.Component != "" {
-		f.made = f.g.Components[r.Event.Component] == nil
-		f.c = f.g.component(r.Event.Component)
+		if f.c = f.g.Components[r.Event.Component]; f.c == nil {
+			f.made, f.c = true, f.g.component(r.Event.Component)
+		}
 	}
 	return f
 }
@@ -247,8 +248,8 @@ func (f *fold) finish() {
 // settle brings up to date what a component's state owes to its candidates and its group.
 func (f *fold) settle(c *Component) {
 	c.watchForLeader(f.g, f.v.time)
-	if o := c.Transfer; o != nil && f.moved && f.g.refuse(c, o.To, o.Force, f.v.time) != "" {
-		c.Transfer = nil // it can't be carried out any more
+	if o := c.handover().Transfer; o != nil && f.moved && f.g.refuse(c, o.To, o.Force, f.v.time) != "" {
+		c.Handover.Transfer = nil // it can't be carried out any more
 	}
 	f.v.agenda.touch(f.g, c)
 }
@@ -260,9 +261,7 @@ func (f *fold) concern(k *Candidate) {
 			f.concerned = append(f.concerned, c)
 		}
 	}
-	for c := range f.g.led(k.Name) {
-		f.concerned = append(f.concerned, c)
-	}
+	f.concerned = append(f.concerned, f.g.roster.by(k.Name)...)
 }
 
 // remembered says whether this very event was applied before. Only what its content can't tell is remembered by id:

@@ -17,7 +17,7 @@ func (d *decision) yields() {
 	if t == nil || t.Yield != nil || d.g.Paused {
 		return
 	}
-	if order := d.c.Transfer; order != nil {
+	if order := d.c.handover().Transfer; order != nil {
 		d.transfer(order)
 	}
 	if d.data == nil && !t.Forced {
@@ -104,8 +104,9 @@ func (d *decision) failure() string {
 
 // yieldsLeft says whether the component may be moved once more within the window.
 func (d *decision) yieldsLeft() bool {
-	n := len(d.c.Yields) - d.g.Policy.Health.MaxYields
-	return n < 0 || d.passed(d.c.Yields[n].Add(time.Duration(d.g.Policy.Health.Window)))
+	told := d.c.handover().Yields
+	n := len(told) - d.g.Policy.Health.MaxYields
+	return n < 0 || d.passed(told[n].time().Add(time.Duration(d.g.Policy.Health.Window)))
 }
 
 func (d *decision) blocked(to string) string {
