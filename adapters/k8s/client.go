@@ -40,8 +40,8 @@ type Options struct {
 // Client makes targets in one Kubernetes cluster. They share its connections.
 type Client struct {
 	opts   Options
-	logger logr.Logger // client-go's own
-	config map[string]*rest.RESTClient
+	logger logr.Logger                 // client-go's own
+	rest   map[string]*rest.RESTClient // by kind
 }
 
 // NewClient prepares the way to an API server; it does not connect. The rate limits and the time-out of the
@@ -50,7 +50,7 @@ func NewClient(config *rest.Config, opts Options) (*Client, error) {
 	if config == nil || opts.Now == nil || opts.Logger == nil {
 		return nil, errors.New("k8s: a configuration, a clock and a logger are needed")
 	}
-	c := &Client{opts: opts, logger: logr.FromSlogHandler(opts.Logger.Handler()), config: map[string]*rest.RESTClient{}}
+	c := &Client{opts: opts, logger: logr.FromSlogHandler(opts.Logger.Handler()), rest: map[string]*rest.RESTClient{}}
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS, config.RateLimiter = 0, -1, nil
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
@@ -65,7 +65,7 @@ func NewClient(config *rest.Config, opts Options) (*Client, error) {
 		scheme := runtime.NewScheme()
 		metav1.AddToGroupVersion(scheme, k.version)
 		group.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-		if c.config[k.name], err = rest.RESTClientForConfigAndClient(group, http); err != nil {
+		if c.rest[k.name], err = rest.RESTClientForConfigAndClient(group, http); err != nil {
 			return nil, fmt.Errorf("prepare a client of %s: %w", config.Host, err)
 		}
 	}

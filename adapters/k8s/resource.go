@@ -41,7 +41,7 @@ func (r *resource) String() string { return r.kind.resource + " " + r.namespace 
 
 // request is a request that client-go never repeats by itself: only the caller knows what is safe to repeat.
 func (r *resource) request(verb string) *rest.Request {
-	return r.client.config[r.kind.name].Verb(verb).Namespace(r.namespace).Resource(r.kind.resource).MaxRetries(0)
+	return r.client.rest[r.kind.name].Verb(verb).Namespace(r.namespace).Resource(r.kind.resource).MaxRetries(0)
 }
 
 // do carries out a request. The error is the API server's own where it gave one.

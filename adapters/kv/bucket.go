@@ -138,12 +138,17 @@ func (b *Bucket) Get(ctx context.Context, group, component string) (Leader, bool
 
 // read asks the stream's leader: a direct get may be answered by a replica that is behind.
 func (b *Bucket) read(ctx context.Context, key string) (entry, error) {
+	ctx, done, err := whileConnected(ctx, b.js.Conn())
+	if err != nil {
+		return entry{}, fmt.Errorf("read %s in the bucket %s: %w", key, Name, err)
+	}
+	defer done()
 	m, err := b.stream.GetLastMsgForSubject(ctx, subjectPrefix+key)
 	if errors.Is(err, jetstream.ErrMsgNotFound) {
 		return entry{}, nil
 	}
 	if err != nil {
-		return entry{}, fmt.Errorf("read %s in the bucket %s: %w", key, Name, err)
+		return entry{}, fmt.Errorf("read %s in the bucket %s: %w", key, Name, because(ctx, err))
 	}
 	e := entry{revision: m.Sequence}
 	if operation := m.Header.Get("KV-Operation"); operation == "" || strings.EqualFold(operation, "PUT") {

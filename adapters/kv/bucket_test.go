@@ -223,17 +223,65 @@ func TestConnectionBreaksInMidBatch(t *testing.T) {
 	}
 }
 
+// TestWritesShareBatches: a batch is synced once. What is written while nothing else is under way goes alone, at once.
+func TestWritesShareBatches(t *testing.T) {
+	const keys = 256
+	_, url := testenv.NATS(t)
+	js := connect(t, url)
+	bucket := open(t, js)
+	push(t, bucket, document("g", "alone", 1, someLeader()))
+	require.NoError(t, errors.Join(pushAll(t, bucket, keys, 1, false)...))
+	require.NoError(t, errors.Join(pushAll(t, bucket, keys, 2, false)...))
+	stream, err := js.Stream(t.Context(), "KV_leaders")
+	require.NoError(t, err)
+	batches := map[string]int{}
+	for i := range keys {
+		m, err := stream.GetLastMsgForSubject(t.Context(), fmt.Sprintf("$KV.leaders.g.c%d", i))
+		require.NoError(t, err)
+		batches[m.Header.Get("Nats-Batch-Id")]++
+	}
+	require.Less(t, len(batches)+batches[""], keys/4, "commits for %d keys: %v", keys, batches)
+	m, err := stream.GetLastMsgForSubject(t.Context(), "$KV.leaders.g.alone")
+	require.NoError(t, err)
+	require.Empty(t, m.Header.Get("Nats-Batch-Id"))
+}
+
+// BenchmarkPush compares with conditional writes to the same bucket by a plain client. Each operation changes all keys.
 func BenchmarkPush(b *testing.B) {
-	for _, inFlight := range []int{1, 256} {
-		b.Run(fmt.Sprintf("in-flight=%d", inFlight), func(b *testing.B) {
+	for _, keys := range []int{1, 256} {
+		b.Run(fmt.Sprintf("keys=%d/bucket", keys), func(b *testing.B) {
 			_, url := testenv.NATS(b)
 			bucket := open(b, connect(b, url))
-			sequence := uint64(0)
+			sequence := uint64(1)
+			require.NoError(b, errors.Join(pushAll(b, bucket, keys, sequence, false)...))
 			for b.Loop() {
 				sequence++
-				require.NoError(b, errors.Join(pushAll(b, bucket, inFlight, sequence, false)...))
+				require.NoError(b, errors.Join(pushAll(b, bucket, keys, sequence, false)...))
 			}
-			b.ReportMetric(float64(sequence)*float64(inFlight)/b.Elapsed().Seconds(), "pushes/s")
+			b.ReportMetric(float64(b.N*keys)/b.Elapsed().Seconds(), "writes/s")
+		})
+		b.Run(fmt.Sprintf("keys=%d/plain", keys), func(b *testing.B) {
+			_, url := testenv.NATS(b)
+			js := connect(b, url)
+			open(b, js)
+			plain, err := js.KeyValue(b.Context(), kv.Name)
+			require.NoError(b, err)
+			revisions := make([]uint64, keys)
+			for b.Loop() {
+				updateAll(b, plain, revisions)
+			}
+			b.ReportMetric(float64(b.N*keys)/b.Elapsed().Seconds(), "writes/s")
 		})
 	}
+}
+
+func updateAll(b *testing.B, plain jetstream.KeyValue, revisions []uint64) {
+	var all sync.WaitGroup
+	errs := make([]error, len(revisions))
+	text := []byte(`{"sequence":7,"epoch":7,"phase":"confirmed","leader":{"session":"s1","candidate":"jm-1","address":"http://jm-1:8081"}}`)
+	for i := range revisions {
+		all.Go(func() { revisions[i], errs[i] = plain.Update(b.Context(), fmt.Sprintf("g.c%d", i), text, revisions[i]) })
+	}
+	all.Wait()
+	require.NoError(b, errors.Join(errs...))
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -20,7 +19,6 @@ const (
 	maxBatch      = 1000 // messages, JetStream's limit
 	maxBatchBytes = 4 << 20
 	maxSenders    = 2 // while the server syncs one commit, the next is on its way to it
-	sendTimeout   = 10 * time.Second
 )
 
 var errClosed = errors.New("the bucket is closed")
@@ -147,15 +145,18 @@ func (c *committer) send(batch []*write) {
 
 // publish stores the writes all together, or none.
 func (c *committer) publish(batch []*write) error {
-	ctx, cancel := sending(batch[0])
-	defer cancel()
+	ctx, done, err := c.sending(batch[0])
+	if err != nil {
+		return err
+	}
+	defer done()
 	messages := make([]*nats.Msg, len(batch))
 	for i, w := range batch {
 		messages[i] = w.msg
 	}
 	ack, err := jetstreamext.PublishMsgBatch(ctx, c.js, messages, jetstreamext.BatchFlowControl{})
 	if err != nil {
-		return classify(err)
+		return classify(because(ctx, err))
 	}
 	for i, w := range batch {
 		w.revision = ack.Sequence - uint64(len(batch)-1-i)
@@ -164,22 +165,25 @@ func (c *committer) publish(batch []*write) error {
 }
 
 func (c *committer) publishOne(w *write) (uint64, error) {
-	ctx, cancel := sending(w)
-	defer cancel()
+	ctx, done, err := c.sending(w)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
 	for _, h := range []string{jetstreamext.BatchIDHeader, jetstreamext.BatchSeqHeader, jetstreamext.BatchCommitHeader} {
 		w.msg.Header.Del(h) // of an attempt in a batch
 	}
 	w.msg.Reply = ""
 	ack, err := c.js.PublishMsg(ctx, w.msg, jetstream.WithRetryAttempts(0))
 	if err != nil {
-		return 0, classify(err)
+		return 0, classify(because(ctx, err))
 	}
 	return ack.Sequence, nil
 }
 
-// sending is not ended by the one caller who gives up: others wait for the same commit.
-func sending(w *write) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(w.ctx), sendTimeout)
+// sending is not ended by the one caller who gives up: others may wait for the same commit.
+func (c *committer) sending(w *write) (ctx context.Context, done func(), err error) {
+	return whileConnected(context.WithoutCancel(w.ctx), c.js.Conn())
 }
 
 // close refuses new writes and waits for the others.

@@ -27,7 +27,7 @@ func classify(err error) error {
 		return classifyRefusal(int(refusal.ErrorCode), err)
 	case errors.Is(err, nats.ErrMaxPayload), errors.Is(err, nats.ErrBadSubject), errors.Is(err, nats.ErrBadHeaderMsg):
 		return fmt.Errorf("%w: %w", projector.ErrPermanent, err)
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse), errors.Is(err, nats.ErrConnectionClosed):
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, jetstream.ErrNoStreamResponse):
 		return err
 	}
 	return fmt.Errorf("%w: %w", projector.ErrUnknownOutcome, err)
