@@ -20,12 +20,12 @@ var ErrFailed = errors.New("scenario failed")
 
 // Run plays a scenario and returns the first thing that is not as it must be: an error that wraps [ErrFailed] says at
 // which step, what was expected and what came. Any other error is one of the file or the backend.
-func Run(ctx context.Context, s *Scenario, o Options) error {
+func Run(ctx context.Context, s *Scenario, o Options) (err error) {
 	w, err := newWorld(ctx, s, o)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer func() { err = errors.Join(err, w.close()) }()
 	for _, step := range s.steps {
 		if w.out != nil {
 			fmt.Fprintf(w.out, "step %d: %s %s\n", step.number, step.verb, step.value)

@@ -31,6 +31,9 @@ type Object interface {
 
 	// Drop has somebody else delete the whole object.
 	Drop(ctx context.Context) error
+
+	// Close removes what Open made.
+	Close(ctx context.Context) error
 }
 
 // State is what an object shows.
@@ -97,6 +100,9 @@ func (s *store) Drop(context.Context) error {
 	s.exists, s.state = false, State{}
 	return nil
 }
+
+// Close has nothing to remove.
+func (s *store) Close(context.Context) error { return nil }
 
 func (s *store) touch() {
 	s.clock++

@@ -421,11 +421,18 @@ func maxTime(a, b time.Time) time.Time {
 	return b
 }
 
-// close ends whatever is still under way.
-func (w *world) close() {
+// close ends whatever is still under way, and removes the objects.
+func (w *world) close() error {
 	for _, i := range w.instances {
 		w.kill(i)
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), patience)
+	defer cancel()
+	var errs []error
+	for _, o := range w.objects {
+		errs = append(errs, o.backend.Close(ctx))
+	}
+	return errors.Join(errs...)
 }
 
 // kill ends an instance. Its writes that hang at a target may still land.
