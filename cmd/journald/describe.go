@@ -1,0 +1,123 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/view"
+)
+
+func newDescribe(r *remote) *cobra.Command {
+	var format string
+	c := &cobra.Command{
+		Use:               "describe GROUP/COMPONENT",
+		Short:             "Say everything about one component",
+		Example:           "  journald describe flink-prod/restserver",
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: completeComponent(r),
+		RunE: func(c *cobra.Command, args []string) error {
+			group, component, err := splitName(args[0])
+			if err != nil {
+				return err
+			}
+			out, err := newPrinter(r.out, format)
+			if err != nil {
+				return err
+			}
+			var state api.Component
+			if err := r.get(c.Context(), componentPath(group, component), &state); err != nil {
+				return err
+			}
+			switch format {
+			case "json", "jsonl":
+				return out.json(&state)
+			case "yaml":
+				return out.yaml(&state)
+			case "name":
+				_, err := fmt.Fprintln(r.out, args[0])
+				return err
+			}
+			return describe(r.out, &state, time.Now())
+		},
+	}
+	addFormat(c, &format)
+	return c
+}
+
+// describe writes it for a person to read.
+func describe(out io.Writer, c *api.Component, now time.Time) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	line := func(key, format string, args ...any) { fmt.Fprintf(w, key+":\t"+format+"\n", args...) }
+	line("Component", "%s/%s", c.Group, c.Name)
+	line("State", "%s, as of record %d", c.Phase, c.Sequence)
+	describeTerm(line, c, now)
+	switch {
+	case c.Intent == nil:
+		line("Shown", "nothing: nobody ever confirmed")
+	case c.Intent.Leader == nil:
+		line("Shown", "nothing: withdrawn by record %d", c.Intent.Sequence)
+	default:
+		l := c.Intent.Leader
+		line("Shown", "%s, session %s, candidate %s, by record %d", l.Address, l.Session, dash(l.Candidate), c.Intent.Sequence)
+		for _, key := range slices.Sorted(maps.Keys(l.Properties)) {
+			line("  "+key, "%s", l.Properties[key])
+		}
+	}
+	describeTargets(line, c, now)
+	for _, a := range c.Alerts {
+		line("Alert", "%s for %s: %s", a.Name, age(a.Since, now), a.Reason)
+	}
+	for _, a := range c.Anomalies {
+		line("Anomaly", "%s: %s (records %s)", a.Name, a.Detail, numbers(a.Sequences))
+	}
+	return w.Flush()
+}
+
+func describeTerm(line func(string, string, ...any), c *api.Component, now time.Time) {
+	t := c.Term
+	if t == nil {
+		line("Term", "none is open")
+		return
+	}
+	line("Term", "epoch %d, held by %s for %s, session %s", t.Epoch, t.Candidate, age(t.Since, now), t.Session)
+	line("Ready", "%s", strings.TrimSuffix(c.Ready+": "+t.ReadyReason, ": "))
+	if t.Released {
+		line("Released", "yes")
+	}
+	if y := t.Yield; y != nil {
+		line("Yield", "told %s ago to give it to %s: %s", age(y.Since, now), dash(y.To), y.Reason)
+	}
+}
+
+func describeTargets(line func(string, string, ...any), c *api.Component, now time.Time) {
+	for _, spec := range c.TargetSpecs {
+		t := c.Targets[spec.Name]
+		if t == nil {
+			line("Target "+spec.Name, "%s, nothing to show yet", spec.Kind)
+			continue
+		}
+		word := t.State
+		if word == "" {
+			word = view.Pending
+		}
+		line("Target "+spec.Name, "%s, %s at revision %d, pushed %d, drifted %d times", spec.Kind, word, t.Revision, t.Pushed, t.DriftTotal)
+		if t.Error != "" {
+			line("  error", "%s (attempt %d, again after %s)", t.Error, t.Attempts, t.RetryAfter)
+		}
+		if !t.OutSince.IsZero() {
+			line("  out of sync", "for %s", age(t.OutSince, now))
+		}
+	}
+}
+
+func numbers(all []uint64) string {
+	return strings.Trim(fmt.Sprint(all), "[]")
+}

@@ -1,0 +1,172 @@
+// Package api has what goes over HTTP between a journald and whoever asks it, as Go types. The server writes them, the
+// command line reads them; both have the same names for the same things.
+package api
+
+import (
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/view"
+)
+
+// Ack answers for one event that was appended.
+type Ack struct {
+	Sequence  uint64       `json:"sequence"`
+	ID        string       `json:"id"`
+	Duplicate bool         `json:"duplicate"`
+	Verdict   view.Verdict `json:"verdict,omitzero"`   // with wait=applied or wait=published
+	Reason    string       `json:"reason,omitzero"`    // why, where the verdict alone does not say it
+	Published bool         `json:"published,omitzero"` // with wait=published: every target shows it
+}
+
+// Record is one record of the journal.
+type Record struct {
+	Sequence uint64         `json:"sequence"`
+	Time     time.Time      `json:"time"` // the journal's own
+	Subject  string         `json:"subject"`
+	Kind     string         `json:"kind,omitzero"`
+	Verdict  view.Verdict   `json:"verdict,omitzero"` // missing while it is not folded yet
+	Reason   string         `json:"reason,omitzero"`
+	Event    jsontext.Value `json:"event,omitzero"` // as it was stored
+	Text     string         `json:"text,omitzero"`  // in place of event, where what was stored is not JSON
+}
+
+// Records is a page of them.
+type Records struct {
+	Records []Record `json:"records"`
+	Next    string   `json:"next,omitzero"` // cursor of the next page; missing at the end
+}
+
+// Row is what there is to say about a component in one line.
+type Row struct {
+	Group     string        `json:"group"`
+	Component string        `json:"component"`
+	Phase     string        `json:"phase"`
+	Epoch     uint64        `json:"epoch,omitzero"`
+	Candidate string        `json:"candidate,omitzero"` // the holder of the term
+	Session   string        `json:"session,omitzero"`
+	Since     time.Time     `json:"since,omitzero"`
+	Ready     string        `json:"ready,omitzero"`
+	Leader    *Intent       `json:"leader,omitzero"` // what targets must show; it may be an earlier term's
+	Targets   []TargetState `json:"targets,omitempty"`
+	Alerts    []string      `json:"alerts,omitempty"`
+}
+
+// Intent is the leader info that targets must show.
+type Intent struct {
+	Sequence   uint64            `json:"sequence"`
+	Epoch      uint64            `json:"epoch"`
+	Session    string            `json:"session"`
+	Candidate  string            `json:"candidate,omitzero"`
+	Address    string            `json:"address"`
+	Properties map[string]string `json:"properties,omitempty"`
+}
+
+// TargetState says how far a target is.
+type TargetState struct {
+	Name  string `json:"name"`
+	State string `json:"state"`
+	Error string `json:"error,omitzero"`
+}
+
+// GroupRow is what there is to say about a group in a list.
+type GroupRow struct {
+	Name       string         `json:"name"`
+	Version    uint64         `json:"version"`
+	Paused     bool           `json:"paused,omitzero"`
+	Candidates []CandidateRow `json:"candidates"`
+	Components []Row          `json:"components"`
+	Alerts     []string       `json:"alerts,omitempty"`
+}
+
+// CandidateRow is what there is to say about a candidate in one line.
+type CandidateRow struct {
+	Group       string   `json:"group"`
+	Name        string   `json:"name"`
+	Incarnation string   `json:"incarnation,omitzero"`
+	Joined      bool     `json:"joined"`
+	Health      string   `json:"health"` // pass, fail or unknown
+	Priority    int      `json:"priority"`
+	Excluded    bool     `json:"excluded,omitzero"`
+	Components  []string `json:"components,omitempty"`
+	Address     string   `json:"address,omitzero"`
+	Leads       []string `json:"leads,omitempty"` // components whose term it holds
+}
+
+// Groups is a page of groups, ordered by name.
+type Groups struct {
+	Sequence uint64     `json:"sequence"` // of the view that was read
+	Groups   []GroupRow `json:"groups"`
+	Next     string     `json:"next,omitzero"`
+}
+
+// Group is the whole state of a group.
+type Group struct {
+	Sequence uint64 `json:"sequence"`
+	view.Group
+}
+
+// Component is the whole state of a component.
+type Component struct {
+	Sequence    uint64           `json:"sequence"`
+	Group       string           `json:"group"`
+	Phase       string           `json:"phase"`
+	Ready       string           `json:"ready"` // true, false or unknown
+	TargetSpecs []journal.Target `json:"targetSpecs,omitempty"`
+	view.Component
+}
+
+// Leader answers who leads a component.
+type Leader struct {
+	Group     string  `json:"group"`
+	Component string  `json:"component"`
+	State     string  `json:"state"`          // confirmed; else why the answer is no: vacant, granted, not-ready, other-leader
+	Epoch     uint64  `json:"epoch,omitzero"` // of the term: the fencing token
+	Candidate string  `json:"candidate,omitzero"`
+	Session   string  `json:"session,omitzero"`
+	Ready     string  `json:"ready"`
+	Leader    *Intent `json:"leader,omitzero"` // what targets must show
+}
+
+// Term is one time that a candidate led.
+type Term struct {
+	Epoch       uint64    `json:"epoch"`
+	Candidate   string    `json:"candidate"`
+	Session     string    `json:"session"`
+	Address     string    `json:"address,omitzero"` // as confirmed last
+	Since       time.Time `json:"since"`
+	ConfirmedAt time.Time `json:"confirmedAt,omitzero"`
+	Ended       time.Time `json:"ended,omitzero"`   // missing while it is open
+	EndedBy     uint64    `json:"endedBy,omitzero"` // sequence of the record that closed it
+	Reason      string    `json:"reason,omitzero"`  // of the revoke, or superseded
+}
+
+// History is the terms of a component, newest first.
+type History struct {
+	Group     string `json:"group"`
+	Component string `json:"component"`
+	Terms     []Term `json:"terms"`
+	Next      string `json:"next,omitzero"`
+}
+
+// Problem says why a request was refused, as in RFC 9457.
+type Problem struct {
+	Type   string       `json:"type"` // urn:journald:problem:<code>
+	Title  string       `json:"title"`
+	Status int          `json:"status"`
+	Detail string       `json:"detail,omitzero"`
+	Errors []FieldError `json:"errors,omitempty"` // what is wrong with the input, all of it
+	Events []Ack        `json:"events,omitempty"` // what was stored nevertheless, where waiting for more failed
+}
+
+// FieldError says what is wrong with one member of the input.
+type FieldError struct {
+	Index   *int   `json:"index,omitzero"` // in a batch, from 0
+	Field   string `json:"field"`
+	Problem string `json:"problem"`
+}
+
+// ProblemPrefix begins the type of every problem.
+const ProblemPrefix = "urn:journald:problem:"

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/view"
+)
+
+func (s *Server) getGroups(w http.ResponseWriter, r *http.Request) error {
+	query, err := parseQuery(r.URL.RawQuery, "limit", "cursor")
+	if err != nil {
+		return err
+	}
+	limit, err := limitOf(query, 100, 1000)
+	if err != nil {
+		return err
+	}
+	after, err := readCursor(query)
+	if err != nil {
+		return err
+	}
+	page := s.groupRows(after, limit)
+	answer(w, http.StatusOK, &page)
+	return nil
+}
+
+// groupRows are the groups whose names come after one.
+func (s *Server) groupRows(after string, limit int) api.Groups {
+	page := api.Groups{Groups: []api.GroupRow{}}
+	s.opts.Projector.Read(func(v *view.View) {
+		page.Sequence = v.Sequence()
+		names := slices.Sorted(maps.Keys(v.Groups()))
+		first, found := slices.BinarySearch(names, after)
+		if found {
+			first++
+		}
+		names = names[first:]
+		if len(names) > limit {
+			names = names[:limit]
+			page.Next = cursor(names[limit-1])
+		}
+		for _, name := range names {
+			page.Groups = append(page.Groups, groupRow(v.Group(name)))
+		}
+	})
+	return page
+}
+
+func groupRow(g *view.Group) api.GroupRow {
+	row := api.GroupRow{
+		Name: g.Name, Version: g.Version, Paused: g.Paused, Alerts: alertNames(g.Alerts),
+		Candidates: []api.CandidateRow{}, Components: []api.Row{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Components)) {
+		row.Components = append(row.Components, componentRow(g, g.Components[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Candidates)) {
+		row.Candidates = append(row.Candidates, candidateRow(g, g.Candidates[name]))
+	}
+	return row
+}
+
+func componentRow(g *view.Group, c *view.Component) api.Row {
+	row := api.Row{Group: g.Name, Component: c.Name, Phase: c.Phase(), Leader: intentOf(c), Alerts: alertNames(c.Alerts)}
+	if t := c.Term; t != nil {
+		row.Epoch, row.Candidate, row.Session, row.Since, row.Ready = t.Epoch, t.Candidate, t.Session, t.Since, readiness(c)
+	}
+	for _, spec := range g.Targets {
+		if t := c.Targets[spec.Name]; t != nil && spec.Shows(c.Name) {
+			row.Targets = append(row.Targets, api.TargetState{Name: spec.Name, State: cmp.Or(t.State, view.Pending), Error: t.Error})
+		}
+	}
+	return row
+}
+
+func candidateRow(g *view.Group, k *view.Candidate) api.CandidateRow {
+	row := api.CandidateRow{
+		Group: g.Name, Name: k.Name, Incarnation: k.Incarnation, Joined: k.Joined != 0, Health: cmp.Or(k.Rank, "unknown"),
+		Priority: k.Priority, Excluded: k.Excluded, Components: k.Components, Address: k.Address,
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Components)) {
+		if t := g.Components[name].Term; t != nil && t.Candidate == k.Name {
+			row.Leads = append(row.Leads, name)
+		}
+	}
+	return row
+}
+
+func intentOf(c *view.Component) *api.Intent {
+	if c.Leader() == nil {
+		return nil
+	}
+	l := c.Leader()
+	return &api.Intent{
+		Sequence: c.Intent.Sequence, Epoch: c.Intent.Epoch, Session: l.Session, Candidate: l.Candidate, Address: l.Address,
+		Properties: maps.Clone(l.Properties),
+	}
+}
+
+func readiness(c *view.Component) string {
+	if c.Term == nil {
+		return "unknown"
+	}
+	return cmp.Or(c.Term.Ready, "unknown")
+}
+
+func alertNames(alerts []view.Alert) []string {
+	var names []string
+	for _, a := range alerts {
+		names = append(names, a.Name)
+	}
+	return names
+}
+
+func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r.URL.RawQuery); err != nil {
+		return err
+	}
+	return s.answerFromView(w, func(v *view.View) (any, error) {
+		g, err := groupOf(v, r)
+		if err != nil {
+			return nil, err
+		}
+		return &api.Group{Sequence: v.Sequence(), Group: *g}, nil
+	})
+}
+
+func (s *Server) getComponent(w http.ResponseWriter, r *http.Request) error {
+	if _, err := parseQuery(r.URL.RawQuery); err != nil {
+		return err
+	}
+	return s.answerFromView(w, func(v *view.View) (any, error) {
+		g, c, err := componentOf(v, r)
+		if err != nil {
+			return nil, err
+		}
+		out := &api.Component{Sequence: v.Sequence(), Group: g.Name, Phase: c.Phase(), Ready: readiness(c), Component: *c}
+		for _, spec := range g.Targets {
+			if spec.Shows(c.Name) {
+				out.TargetSpecs = append(out.TargetSpecs, spec)
+			}
+		}
+		return out, nil
+	})
+}
+
+// answerFromView encodes within the read, since what a view hands out changes with the next record.
+func (s *Server) answerFromView(w http.ResponseWriter, find func(*view.View) (any, error)) error {
+	var text jsontext.Value
+	var err error
+	s.opts.Projector.Read(func(v *view.View) {
+		var found any
+		if found, err = find(v); err == nil {
+			text, err = json.Marshal(found, json.Deterministic(true))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	answer(w, http.StatusOK, text)
+	return nil
+}
+
+func groupOf(v *view.View, r *http.Request) (*view.Group, error) {
+	g := v.Group(r.PathValue("group"))
+	if g == nil {
+		return nil, refuse(http.StatusNotFound, "no-group", "the journal never spoke of a group of this name; /v1/groups lists those it knows")
+	}
+	return g, nil
+}
+
+func componentOf(v *view.View, r *http.Request) (*view.Group, *view.Component, error) {
+	g, err := groupOf(v, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := g.Components[r.PathValue("component")]
+	if c == nil {
+		return nil, nil, refuse(http.StatusNotFound, "no-component",
+			"the group has no component of this name; /v1/groups/"+g.Name+" lists those it has")
+	}
+	return g, c, nil
+}

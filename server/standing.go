@@ -1,0 +1,134 @@
+package server
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/leadership-journal/journald/view"
+)
+
+// standing says at each scrape how things stand.
+type standing struct {
+	metrics *Metrics
+
+	lastSequence, bytes, maxBytes, applied, active, lag        *prometheus.Desc
+	drift, leaderInfo, leaderEpoch, leaderless, alerts, master *prometheus.Desc
+}
+
+func newStanding(m *Metrics) *standing {
+	return &standing{
+		metrics:      m,
+		lastSequence: desc("log_last_sequence", "Newest sequence of the journal."),
+		bytes:        desc("log_bytes", "Bytes that the journal takes."),
+		maxBytes:     desc("log_max_bytes", "Bytes that the journal may take; a full journal takes no more."),
+		applied:      desc("applied_sequence", "Newest sequence that this instance has folded."),
+		active:       desc("projector_active", "1 where this instance decides and pushes."),
+		lag:          desc("projector_lag_seconds", "Age of what this instance has folded last, 0 where there is nothing newer."),
+		drift:        desc("target_drift_total", "Times that a target was seen to show something else.", "target"),
+		leaderInfo:   desc("leader_info", "1, with the holder of the open term as a label.", "group", "component", "candidate"),
+		leaderEpoch:  desc("leader_epoch", "Epoch of the newest term.", "group", "component"),
+		leaderless:   desc("leaderless_seconds_total", "Time in which nobody led though somebody could.", "group", "component"),
+		alerts:       desc("alerts_active", "1 for each alert that is active.", "name", "group", "component"),
+		master: prometheus.NewDesc("leader_election_master_status", "1 where this instance acts, as client-go has it.",
+			[]string{"name"}, nil),
+	}
+}
+
+func desc(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("journald_"+name, help, labels, nil)
+}
+
+// Describe implements [prometheus.Collector].
+func (s *standing) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{
+		s.lastSequence, s.bytes, s.maxBytes, s.applied, s.active, s.lag,
+		s.drift, s.leaderInfo, s.leaderEpoch, s.leaderless, s.alerts, s.master,
+	} {
+		ch <- d
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (s *standing) Collect(ch chan<- prometheus.Metric) {
+	s.metrics.mu.Lock()
+	p, sampler := s.metrics.projector, s.metrics.sampler
+	s.metrics.mu.Unlock()
+	if p == nil {
+		return // before the server is there
+	}
+	gauge := func(d *prometheus.Desc, value float64, labels ...string) {
+		ch <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, labels...)
+	}
+	status := p.Status()
+	size, err := sampler.read()
+	if err == nil {
+		gauge(s.lastSequence, float64(size.Last))
+		gauge(s.bytes, float64(size.Bytes))
+		gauge(s.maxBytes, float64(size.MaxBytes))
+	}
+	gauge(s.applied, float64(status.Applied))
+	gauge(s.active, number(status.Active))
+	gauge(s.master, number(status.Active), "journald")
+	p.Read(func(v *view.View) {
+		gauge(s.lag, lagOf(v, size.Last))
+		s.collectView(v, ch)
+	})
+}
+
+func number(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+func lagOf(v *view.View, last uint64) float64 {
+	if v.Sequence() >= last || v.Time().IsZero() {
+		return 0
+	}
+	return max(time.Since(v.Time()).Seconds(), 0)
+}
+
+func (s *standing) collectView(v *view.View, ch chan<- prometheus.Metric) {
+	drifts := map[string]float64{}
+	s.metrics.mu.Lock()
+	defer s.metrics.mu.Unlock()
+	for _, g := range v.Groups() {
+		s.collectAlerts(ch, g.Name, "", g.Alerts)
+		for _, c := range g.Components {
+			for name, t := range c.Targets {
+				drifts[s.metrics.target(name)] += float64(t.DriftTotal)
+			}
+			s.collectComponent(ch, g, c)
+		}
+	}
+	for target, n := range drifts {
+		ch <- prometheus.MustNewConstMetric(s.drift, prometheus.CounterValue, n, target)
+	}
+}
+
+func (s *standing) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c *view.Component) {
+	t := s.metrics.component(g.Name, c.Name)
+	if t == nil {
+		return
+	}
+	now := time.Now()
+	t.leaderlessAt(c.LeaderlessSince, now)
+	total := t.total
+	if !t.leaderless.IsZero() {
+		total += max(now.Sub(t.leaderless), 0)
+	}
+	ch <- prometheus.MustNewConstMetric(s.leaderless, prometheus.CounterValue, total.Seconds(), g.Name, c.Name)
+	ch <- prometheus.MustNewConstMetric(s.leaderEpoch, prometheus.GaugeValue, float64(c.Epoch), g.Name, c.Name)
+	if c.Term != nil {
+		ch <- prometheus.MustNewConstMetric(s.leaderInfo, prometheus.GaugeValue, 1, g.Name, c.Name, c.Term.Candidate)
+	}
+	s.collectAlerts(ch, g.Name, c.Name, c.Alerts)
+}
+
+func (s *standing) collectAlerts(ch chan<- prometheus.Metric, group, component string, alerts []view.Alert) {
+	for _, a := range alerts {
+		ch <- prometheus.MustNewConstMetric(s.alerts, prometheus.GaugeValue, 1, a.Name, group, component)
+	}
+}
