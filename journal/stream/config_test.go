@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -241,6 +242,30 @@ func TestPortInUse(t *testing.T) {
 	taken.Embedded.Listen = l.ClientURL()[len("nats://"):]
 	_, err := Open(bounded(t, 10*time.Second), taken)
 	require.ErrorContains(t, err, "address already in use")
+}
+
+// A system account tells how a real server syncs.
+func TestServersTellHowTheySync(t *testing.T) {
+	for _, always := range []bool{true, false} {
+		system := server.NewAccount("SYS")
+		srv, err := server.NewServer(&server.Options{
+			ServerName: "n1", Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true,
+			JetStream: true, StoreDir: t.TempDir(), SyncAlways: always,
+			SystemAccount: "SYS", Accounts: []*server.Account{system},
+			Users: []*server.User{{Username: "operator", Password: "secret", Account: system}},
+		})
+		require.NoError(t, err)
+		srv.Start()
+		t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+		require.True(t, srv.ReadyForConnections(10*time.Second))
+		nc, err := nats.Connect(srv.ClientURL(), nats.UserInfo("operator", "secret"))
+		require.NoError(t, err)
+		t.Cleanup(nc.Close)
+		servers, err := askSync(t.Context(), nc)
+		require.NoError(t, err)
+		require.Len(t, servers, 1)
+		require.Equal(t, always, servers[0].Data.Config.SyncAlways)
+	}
 }
 
 func TestJudgeSync(t *testing.T) {

@@ -12,11 +12,10 @@ import (
 )
 
 const (
-	consumerIdle   = 30 * time.Second       // after which the server drops a consumer that nobody listens to
-	heartbeat      = 500 * time.Millisecond // of the server, while there is nothing to send
-	idleCheck      = 2 * time.Second        // without a record, after which heartbeats and the leader are looked at
-	maxSkips       = 3                      // times that a replica may leave out a record that the leader has
-	beyondPatience = 5 * time.Second        // for a new leader to know of all that was acknowledged
+	consumerIdle = 30 * time.Second       // after which the server drops a consumer that nobody listens to
+	heartbeat    = 500 * time.Millisecond // of the server, while there is nothing to send
+	idleCheck    = 2 * time.Second        // without a record, after which heartbeats and the leader are looked at
+	maxSkips     = 3                      // times that a replica may leave out a record that the leader has
 )
 
 // Follow implements [journal.Log]. From 0 or 1 it begins where the journal does. While the server can't be reached it
@@ -59,10 +58,12 @@ func orContext(ctx context.Context, err error) error {
 
 // begin is the first sequence to read. Sequences that the journal has lost, at its start or its end, are a hole.
 func (l *Log) begin(ctx context.Context, from uint64) (uint64, error) {
-	patience := time.Now().Add(beyondPatience)
+	deadline := time.Now().Add(patience)
 	for attempt := 0; ; attempt++ {
 		info, err := l.Info(ctx)
 		switch {
+		case errors.Is(err, jetstream.ErrStreamNotFound):
+			return 0, goneError(err)
 		case err != nil:
 			return 0, err
 		case from <= 1:
@@ -71,13 +72,17 @@ func (l *Log) begin(ctx context.Context, from uint64) (uint64, error) {
 			return 0, holeError(from, info.First-1, info.Last)
 		case from <= info.Last+1:
 			return from, nil
-		case time.Now().After(patience):
+		case time.Now().After(deadline):
 			return 0, holeError(info.Last+1, from-1, info.Last)
 		}
 		if err := pause(ctx, attempt); err != nil {
 			return 0, err
 		}
 	}
+}
+
+func goneError(err error) error {
+	return fmt.Errorf("%w: stream %s is gone as a whole; restore a backup: %w", journal.ErrHole, Name, err)
 }
 
 // follower is one call of Follow. All of its fields belong to that call's goroutine.
@@ -124,7 +129,9 @@ func (f *follower) consumer(ctx context.Context, inbox string) (name string, err
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerIdle,
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		return "", &finalError{fmt.Errorf("%w: stream %s is gone as a whole", journal.ErrHole, Name)}
+		if _, err := f.log.Info(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
+			return "", &finalError{goneError(err)}
+		}
 	}
 	if err != nil {
 		return "", fmt.Errorf("follow the journal: %w", err)

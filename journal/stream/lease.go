@@ -41,6 +41,7 @@ type Lease struct {
 type holding struct {
 	token    string // the holder and a word that no other holding has
 	revision uint64
+	held     context.Context
 	stop     context.CancelCauseFunc
 	done     sync.WaitGroup
 }
@@ -109,13 +110,10 @@ func (l *Lease) try(ctx context.Context, token string) (uint64, error) {
 
 // hold renews until it fails, and returns what ends with the lease.
 func (l *Lease) hold(ctx context.Context, h *holding, until time.Time) context.Context {
-	held, stop := context.WithCancelCause(ctx)
-	h.stop = stop
+	h.held, h.stop = context.WithCancelCause(ctx)
 	l.current = h
-	h.done.Go(func() {
-		stop(l.renew(held, h, until))
-	})
-	return held
+	h.done.Go(func() { h.stop(l.renew(h.held, h, until)) })
+	return h.held
 }
 
 // renew returns why the lease is not held any more.
@@ -177,7 +175,7 @@ func (l *Lease) reread(ctx context.Context, h *holding) error {
 }
 
 // Release gives the lease up, so that a successor follows at once. It returns after the context of Acquire has ended.
-// Releasing what is not held does nothing.
+// Releasing what is not held, or not any more, does nothing.
 func (l *Lease) Release(ctx context.Context) error {
 	h := l.current
 	if h == nil {
@@ -186,6 +184,9 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.current = nil
 	h.stop(errReleased)
 	h.done.Wait()
+	if errors.Is(context.Cause(h.held), ErrLeaseLost) {
+		return nil
+	}
 	err := l.bucket.Delete(ctx, leaseKey, jetstream.LastRevision(h.revision))
 	if wrongRevision(err) {
 		if err = l.reread(ctx, h); errors.Is(err, errMoved) {

@@ -115,11 +115,7 @@ func (l *Log) start(ctx context.Context) error {
 	if err := l.openStream(ctx); err != nil {
 		return err
 	}
-	last, err := l.Last(ctx)
-	if err != nil {
-		return err
-	}
-	l.saw(last)
+	l.saw(l.stream.CachedInfo().State.LastSeq)
 	return nil
 }
 

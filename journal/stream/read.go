@@ -14,7 +14,7 @@ import (
 
 // Info is the size of the journal, as its leader knows it.
 type Info struct {
-	First    uint64 // oldest sequence; 1 past the newest where the journal is empty
+	First    uint64 // oldest sequence, while there are messages
 	Last     uint64 // newest sequence, 0: none was ever written
 	Messages uint64 // fewer than Last-First+1 only where the storage has lost some
 	Bytes    uint64 // used of MaxBytes
@@ -101,8 +101,12 @@ func (l *Log) get(ctx context.Context, sequence uint64) (*jetstream.RawStreamMsg
 // attemptTimeout bounds one request. An election takes longer, and is waited for by asking again.
 const attemptTimeout = 2 * time.Second
 
+// patience is how long a new leader may take to know of all that was there before it.
+const patience = 5 * time.Second
+
 // persist repeats a request that changes nothing, or may be repeated, while there is nobody to answer it.
 func (l *Log) persist(ctx context.Context, what string, request func(context.Context) error) error {
+	start := time.Now()
 	for attempt := 0; ; attempt++ {
 		once, cancel := context.WithTimeout(ctx, attemptTimeout)
 		err := request(once)
@@ -110,7 +114,8 @@ func (l *Log) persist(ctx context.Context, what string, request func(context.Con
 		if err == nil {
 			return nil
 		}
-		if !passing(err) || ctx.Err() != nil {
+		young := errors.Is(err, jetstream.ErrStreamNotFound) && time.Since(start) < patience
+		if !passing(err) && !young || ctx.Err() != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		if pause(ctx, attempt) != nil {

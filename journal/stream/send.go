@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/bits"
 	"strings"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -120,9 +122,16 @@ func (l *Log) attemptOne(r *request) error {
 	return err
 }
 
+// slowest is the rate, in bytes a second, at which a server is given time to take a commit.
+const slowest = 4 << 20
+
 // publish sends the items as one commit and waits for it.
 func (l *Log) publish(items []*item) error {
-	ctx, cancel := context.WithTimeout(l.lifetime, attemptTimeout)
+	size := 0
+	for _, it := range items {
+		size += it.msg.Size()
+	}
+	ctx, cancel := context.WithTimeout(l.lifetime, attemptTimeout+time.Duration(size)*time.Second/slowest)
 	defer cancel()
 	if len(items) == 1 {
 		return l.publishOne(ctx, items[0])
@@ -189,39 +198,54 @@ func (l *Log) confirmItem(it *item) error {
 // readBack asks the stream's leader which events of requests with an unknown outcome are stored. It reaches back to
 // before the first attempt, further than the server remembers ids.
 func (l *Log) readBack(batch []*request) error {
+	missing := map[string]map[string]*item{} // by subject and id
+	floor := uint64(math.MaxUint64)
 	for _, r := range batch {
 		if !r.unknown {
 			continue
 		}
+		floor = min(floor, r.floor)
 		for _, it := range r.pending() {
-			sequence, err := l.find(it, r.floor)
-			if err != nil {
-				return fmt.Errorf("read back what was stored: %w", err)
+			if missing[it.msg.Subject] == nil {
+				missing[it.msg.Subject] = map[string]*item{}
 			}
-			it.ack.Sequence = sequence
-			l.saw(sequence)
+			missing[it.msg.Subject][it.id] = it
+		}
+	}
+	for subject, items := range missing {
+		if err := l.search(subject, floor, items); err != nil {
+			return fmt.Errorf("read back what was stored: %w", err)
 		}
 	}
 	return nil
 }
 
-// find is the sequence of an event that is stored after floor, or 0.
-func (l *Log) find(it *item, floor uint64) (uint64, error) {
-	ctx, cancel := context.WithTimeout(l.lifetime, attemptTimeout)
-	defer cancel()
-	for {
-		m, err := l.stream.GetMsg(ctx, floor+1, jetstream.WithGetMsgSubject(it.msg.Subject))
+// search goes through the records of a subject after floor, until the items are found or there are no more.
+func (l *Log) search(subject string, floor uint64, items map[string]*item) error {
+	for len(items) > 0 {
+		m, err := l.next(subject, floor+1)
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
-			return 0, nil
+			return nil
 		}
 		if err != nil {
-			return 0, err
-		}
-		if m.Header.Get(jetstream.MsgIDHeader) == it.id {
-			return m.Sequence, nil
+			return err
 		}
 		floor = m.Sequence
+		id := m.Header.Get(jetstream.MsgIDHeader)
+		if it := items[id]; it != nil {
+			it.ack.Sequence = m.Sequence
+			l.saw(m.Sequence)
+			delete(items, id)
+		}
 	}
+	return nil
+}
+
+// next is the first record of a subject at or after a sequence, from the stream's leader.
+func (l *Log) next(subject string, from uint64) (*jetstream.RawStreamMsg, error) {
+	ctx, cancel := context.WithTimeout(l.lifetime, attemptTimeout)
+	defer cancel()
+	return l.stream.GetMsg(ctx, from, jetstream.WithGetMsgSubject(subject))
 }
 
 // outcome is what came of one attempt to store.
