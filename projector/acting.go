@@ -193,7 +193,10 @@ func (v *verdicts) of(sequence uint64) (view.Verdict, string, bool) {
 	return verdictOf(v.all[sequence-v.first]), reason, true
 }
 
-func verdictList() [7]view.Verdict {
+// verdictCount is how many verdicts there are.
+const verdictCount = 7
+
+func verdictList() [verdictCount]view.Verdict {
 	return [...]view.Verdict{
 		view.Applied, view.Duplicate, view.Stale, view.UnknownSession, view.Superseded, view.Void, view.Invalid,
 	}
@@ -205,7 +208,7 @@ func code(v view.Verdict) byte {
 			return byte(i)
 		}
 	}
-	return byte(len(verdictList()) - 1)
+	return verdictCount - 1 // invalid
 }
 
 func verdictOf(code byte) view.Verdict { return verdictList()[code] }

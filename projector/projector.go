@@ -176,7 +176,7 @@ func (p *Projector) Run(ctx context.Context) error {
 	defer cancel(nil)
 	records := make(chan []journal.Record)
 	p.spawn(func() { cancel(p.follow(ctx, records)) })
-	p.spawn(func() { p.contend(ctx) })
+	p.spawn(func() { p.contend(ctx, last) })
 	p.loop(ctx, records)
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -383,8 +383,12 @@ func (p *Projector) barrier(ctx context.Context) {
 	}
 }
 
-// contend takes over whenever the lease is to be had.
-func (p *Projector) contend(ctx context.Context) {
+// contend takes over whenever the lease is to be had, once all that was stored at the start is folded: an instance that
+// has far to go, or that can't read the log, keeps nobody from acting.
+func (p *Projector) contend(ctx context.Context, stored uint64) {
+	if p.Wait(ctx, stored) != nil {
+		return // ctx has ended
+	}
 	for ctx.Err() == nil {
 		held, err := p.cfg.Lease.Acquire(ctx)
 		if err != nil {

@@ -30,7 +30,6 @@ type generator struct {
 	all      []string
 	events   int
 	down     bool
-	stalled  bool
 }
 
 func (g *generator) incident() string {

@@ -116,13 +116,16 @@ func newWorld(ctx context.Context, s *Scenario, o Options) (*world, error) {
 		backend = simulated{}
 	}
 	for _, spec := range s.targets() {
-		real, err := backend.Open(ctx, group, spec)
+		opened, err := backend.Open(ctx, group, spec)
 		if err != nil {
 			return nil, fmt.Errorf("make the object of target %s: %w", spec.Name, err)
 		}
-		w.objects[spec.Name] = &object{name: spec.Name, spec: spec, backend: real}
+		w.objects[spec.Name] = &object{name: spec.Name, spec: spec, backend: opened}
 	}
-	return w, w.start()
+	if err := w.start(); err != nil {
+		return nil, errors.Join(err, w.close())
+	}
+	return w, nil
 }
 
 // start has another instance take over.
@@ -138,7 +141,9 @@ func (w *world) start() error {
 	}
 	i.core = projector.NewCore(projector.Options{
 		Instance: i.name, Random: rand.New(rand.NewPCG(1, uint64(w.started))),
-		Settings:     projector.Settings{Defaults: w.scenario.policy, Groups: map[string]projector.Group{group: {Policy: w.scenario.policy, Targets: w.scenario.targets()}}},
+		Settings: projector.Settings{Defaults: w.scenario.policy, Groups: map[string]projector.Group{
+			group: {Policy: w.scenario.policy, Targets: w.scenario.targets()},
+		}},
 		PerComponent: func(string, journal.Target) bool { return false },
 	})
 	w.instances = append(w.instances, i)

@@ -74,7 +74,7 @@ func (l *load) push(i int, intent uint64) {
 
 func (l *load) health(n int, run uint64) {
 	l.add("", &journal.Health{
-		Candidate: l.candidate(n), Incarnation: "1", Check: "disk", Status: []string{"pass", "fail"}[run%2], Run: run,
+		Candidate: l.candidate(n), Incarnation: "1", Check: "disk", Status: "pass", Run: run,
 	})
 }
 
@@ -101,7 +101,7 @@ func mix() []journal.Record {
 		intent := l.confirm(i, 0, 1)
 		l.push(i, intent)
 	}
-	for round := 1; round < 6; round++ {
+	for round := 1; round < 5; round++ {
 		l.health(round, uint64(round))
 		for i := range benchComponents {
 			l.revoke(i, round-1)
@@ -131,13 +131,14 @@ func BenchmarkFoldAndDecide(b *testing.B) {
 	records := mix()
 	b.ReportAllocs()
 	for b.Loop() {
-		v, wakes := view.New(), 0
+		v, decided := view.New(), 0
 		for i := range records {
 			v.Apply(&records[i])
 			if i%100 == 0 {
-				wakes += len(v.Decide(v.Time(), nil, func(string) bool { return false }))
+				decided += len(v.Decide(v.Time(), nil, never))
 			}
 		}
+		require.Zero(b, decided)
 	}
 	report(b, len(records))
 }
@@ -145,12 +146,11 @@ func BenchmarkFoldAndDecide(b *testing.B) {
 // BenchmarkDecideNothing is what a poll costs when nothing has changed.
 func BenchmarkDecideNothing(b *testing.B) {
 	v := view.New()
-	for _, r := range mix() {
-		v.Apply(&r)
+	records := mix()
+	for i := range records {
+		v.Apply(&records[i])
 	}
-	for len(v.Decide(v.Time(), nil, never)) > 0 {
-		b.Fatal("something is to be decided")
-	}
+	require.Empty(b, v.Decide(v.Time(), nil, never))
 	b.ReportAllocs()
 	for b.Loop() {
 		v.Decide(v.Time(), nil, never)

@@ -288,14 +288,15 @@ func (d *decision) passed(at time.Time) bool {
 }
 
 // Events are the proposal as events of a projector; each carries the basis that holds once those before it are folded.
-// Their ids follow from the cause, so that the same decision made twice by one projector is one record.
+// Their ids follow from the cause, so that the same decision made twice by one projector is one record; its epoch is
+// part of them, since what it decided before it was replaced is void.
 func (p *Proposal) Events(source string, projector uint64, at time.Time) []journal.Event {
 	all := make([]journal.Event, 0, len(p.Data))
 	for i, data := range p.Data {
 		basis := p.Basis + uint64(i)
 		about := stampDecision(data, journal.Decision{Projector: projector, Basis: basis, Cause: p.Cause})
 		all = append(all, journal.Event{
-			ID: decisionID(data.Kind(), p.Group, p.Component, about, basis), Source: source,
+			ID: decisionID(data.Kind(), p.Group, p.Component, about, basis, projector), Source: source,
 			Group: p.Group, Component: p.Component, Time: at, Data: data,
 		})
 	}
@@ -337,8 +338,8 @@ func stampDecision(data journal.Data, d journal.Decision) string {
 	return ""
 }
 
-func decisionID(kind, group, component, about string, basis uint64) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d", kind, group, component, about, basis))
+func decisionID(kind, group, component, about string, basis, projector uint64) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d", kind, group, component, about, basis, projector))
 	return kind + "-" + hex.EncodeToString(sum[:16])
 }
 

@@ -41,7 +41,7 @@ func (f *folder) component(name string) *view.Component { return f.v.Group("g").
 
 // TestMemoryIsBounded tells which events a hostile or broken service could send for ever, and what is kept of them.
 func TestMemoryIsBounded(t *testing.T) {
-	const many = 2000
+	const many = 1100
 	name := func(i int) string { return fmt.Sprintf("x-%d", i) }
 	for what, c := range map[string]struct {
 		send func(f *folder, i int)
@@ -152,14 +152,14 @@ func TestWhoIsRemembered(t *testing.T) {
 	f.service("rest", &journal.Grant{Candidate: "leader", Session: "S1"})
 	f.service("", &journal.Leave{Candidate: "leader", Incarnation: "1"})
 	f.fold("g", "", "operator/alice", &journal.Exclude{Candidate: "excluded", Order: order()})
-	for i := range 3000 {
+	for i := range 1100 {
 		f.service("", &journal.Health{Candidate: fmt.Sprintf("x-%d", i), Incarnation: "1", Check: "disk", Status: "pass", Run: 1})
 	}
 	all := f.v.Group("g").Candidates
 	require.Contains(t, all, "part")
 	require.Contains(t, all, "leader")
 	require.Contains(t, all, "excluded")
-	require.Contains(t, all, "x-2999")
+	require.Contains(t, all, "x-1099")
 	require.NotContains(t, all, "x-0")
 	require.Len(t, all, 1024+1)
 }

@@ -2,6 +2,7 @@ package view_test
 
 import (
 	"bytes"
+	"fmt"
 	"testing"
 	"time"
 
@@ -153,6 +154,36 @@ func TestTwiceMuchLaterChangesNothing(t *testing.T) {
 			require.Equal(t, want, state(t, v), "the %s at %d, now %s", r.Event.Data.Kind(), i+1, second.Verdict)
 		}
 	})
+}
+
+// TestWhatMeansTheSameIsTheSame holds that a description of targets is compared by what it means, so that a view that
+// went by way of a snapshot, where an empty list and none are written alike, keeps what it knows of them as any other.
+func TestWhatMeansTheSameIsTheSame(t *testing.T) {
+	f := newFolder(t)
+	describe := func(components string) { // as another publisher may write them
+		f.sequence++
+		r := stored(t, f.sequence, f.now, journal.Event{
+			ID: fmt.Sprintf("id-%d", f.sequence), Source: "operator/alice", Group: "g",
+			Data: &journal.Policy{Policy: rules(), Order: order(), Targets: &[]journal.Target{{Name: "cm", Kind: "k8s/configmap"}}},
+		})
+		raw := bytes.Replace(r.Raw, []byte(`"k8s/configmap"`), []byte(`"k8s/configmap"`+components), 1)
+		r = journal.NewRecord(r.Sequence, r.Time, r.Subject, raw)
+		require.NoError(t, r.Err)
+		require.Equal(t, view.Applied, f.v.Apply(&r).Verdict)
+	}
+	describe(`,"components":[]`)
+	f.service("rest", &journal.Grant{Candidate: "k", Session: "S1"})
+	f.service("rest", &journal.Confirm{Candidate: "k", Session: "S1", Address: "a", Attempt: 1})
+	f.fold("g", "rest", "projector/p", &journal.Push{
+		Target: "cm", Intent: f.component("rest").Intent.Sequence, Attempt: 1, Outcome: journal.OK, Decision: journal.Decision{Projector: 1},
+	})
+	for _, components := range []string{`,"components":[]`, "", `,"components":[]`} {
+		f.v = restored(t, f.v)
+		describe(components)
+		require.Equal(t, view.InSync, f.component("rest").Targets["cm"].State)
+	}
+	describe(`,"components":["rest"]`)
+	require.Equal(t, view.Pending, f.component("rest").Targets["cm"].State, "it may be another object now")
 }
 
 // unknownThen says whether a record was about a target that its group does not have.

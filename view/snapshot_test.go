@@ -52,7 +52,8 @@ func filled(t *testing.T) *view.View {
 	})
 	f.now = f.now.Add(time.Minute)
 	f.fold("g", "rest", "observer/o", &journal.Watch{
-		Target: "cm", Revision: 10, Sequence: 3, Entry: &journal.LeaderInfo{Session: "S9", Address: "x"}, Holder: "h", Participants: []string{"p"},
+		Target: "cm", Revision: 10, Sequence: 3, Holder: "h", Participants: []string{"p"},
+		Entry: &journal.LeaderInfo{Session: "S9", Address: "x"},
 	})
 	f.service("", &journal.Health{Candidate: "jm-1", Incarnation: "1", Check: "disk", Status: "fail", Reason: "full", Run: 2})
 	projector("rest", &journal.Hold{Session: "S1", Reason: "rate", Decision: basis()})

@@ -365,6 +365,9 @@ func (s *teller) ofSession(verb string, w *words) journal.Data {
 		return &journal.Revoke{Session: w.next(), Reason: "lost"}
 	case "confirm":
 		d := &journal.Confirm{Candidate: w.next(), Session: w.next(), Address: w.next()}
+		if zone := w.option("zone", ""); zone != "" {
+			d.Properties = map[string]string{"zone": zone}
+		}
 		d.Attempt = w.count("attempt", s.next[d.Session]+1)
 		s.next[d.Session] = max(s.next[d.Session], d.Attempt)
 		return d

@@ -71,7 +71,7 @@ func (c *Component) flapping(g *Group, now time.Time) bool {
 	return n >= 0 && now.Sub(c.Terms[n].time()) < time.Duration(g.Policy.Health.Window)
 }
 
-// supersede closes the open term, if any, in favour of another holder's or another session.
+// supersede closes the open term, if any, in favor of another holder's or another session.
 func (f *fold) supersede(by string, adopted bool) {
 	c, old := f.c, f.c.Term
 	if old == nil {
