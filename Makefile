@@ -43,7 +43,7 @@ testenv: ## build what tests run against, kube-apiserver and etcd; kept in the u
 # One package at a time: most of them start servers, and would only take the processor from each other.
 .PHONY: test
 test: testenv build ## run every test, against real servers, and the scenarios
-	go test -p 1 -timeout 20m $(RACE) $(TESTFLAGS) ./...
+	JOURNALD_SCENARIOS='$(abspath $(SCENARIO_FILES))' go test -p 1 -timeout 20m $(RACE) $(TESTFLAGS) ./...
 	@$(MAKE) --no-print-directory scenarios
 
 .PHONY: scenarios

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/leadership-journal/journald/journal"
@@ -65,7 +66,7 @@ func (c *checker) listen(key, address string, optional bool) {
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err == nil {
-		_, err = net.LookupPort("tcp", port)
+		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
 		c.fail(key, "%q is not host:port, such as 127.0.0.1:8086", address)

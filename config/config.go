@@ -113,7 +113,7 @@ func (c *Config) name() error {
 	}
 	_, port, err := net.SplitHostPort(c.Listen)
 	if err != nil {
-		return nil // said where listen is checked
+		return nil //nolint:nilerr // said where listen is checked
 	}
 	c.Instance = host + "-" + cmp.Or(port, "0")
 	return nil

@@ -54,8 +54,9 @@ func Load(s Sources) (*Effective, error) {
 	if err := e.name(); err != nil {
 		return nil, err
 	}
-	if problems := append(d.problems, e.check(s.Target)...); len(problems) > 0 {
-		return nil, problems
+	d.problems = append(d.problems, e.check(s.Target)...)
+	if len(d.problems) > 0 {
+		return nil, d.problems
 	}
 	return e, nil
 }

@@ -12,13 +12,13 @@ import (
 )
 
 // text is a valid event with something put in another's place.
-func text(t *testing.T, kind, old, new string) []byte {
+func text(t *testing.T, kind, before, after string) []byte {
 	t.Helper()
 	e := sample(kind)
 	valid, err := e.Encode()
 	require.NoError(t, err)
-	require.Contains(t, string(valid), old)
-	return []byte(strings.Replace(string(valid), old, new, 1))
+	require.Contains(t, string(valid), before)
+	return []byte(strings.Replace(string(valid), before, after, 1))
 }
 
 func TestDecodeNamesTheWrongMember(t *testing.T) {
@@ -158,7 +158,7 @@ func TestDecodeRefusesTornText(t *testing.T) {
 	e := sample("policy")
 	whole, err := e.Encode()
 	require.NoError(t, err)
-	for n := range len(whole) {
+	for n := range whole {
 		_, err := journal.Decode(whole[:n])
 		require.ErrorIs(t, err, journal.ErrInvalid, "%d bytes", n)
 		require.Len(t, faults(err), 1)

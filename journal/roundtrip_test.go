@@ -175,7 +175,7 @@ func TestNearlyCanonical(t *testing.T) {
 		require.Contains(t, string(valid), c[0])
 		requireSameIfSpaced(t, []byte(strings.Replace(string(valid), c[0], c[1], 1)))
 	}
-	for n := range len(valid) {
+	for n := range valid {
 		requireSameIfSpaced(t, valid[:n])
 	}
 }

@@ -43,8 +43,8 @@ func (*Release) scope() scope  { return componentScope }
 func (*Withdraw) scope() scope { return componentScope }
 func (*Retry) scope() scope    { return componentScope }
 func (*Health) scope() scope   { return groupScope }
-func (w *Watch) scope() scope {
-	if w.Gap && w.Entry == nil && w.Revision == 0 {
+func (d *Watch) scope() scope {
+	if d.Gap && d.Entry == nil && d.Revision == 0 {
 		return eitherScope
 	}
 	return componentScope
@@ -96,7 +96,7 @@ func (d *Grant) validate(c *checker) {
 
 func (d *Revoke) validate(c *checker) {
 	c.session(d.Session)
-	c.optional("candidate", d.Candidate, printable)
+	c.optional("candidate", d.Candidate)
 	c.reason(d.Reason, true)
 	d.Decision.validate(c)
 }
@@ -120,7 +120,7 @@ func (d *Release) validate(c *checker) {
 }
 
 func (d *Withdraw) validate(c *checker) {
-	c.optional("session", d.Session, printable)
+	c.optional("session", d.Session)
 	c.line("actor", d.Actor, 0, maxName)
 	c.reason(d.Reason, true)
 }
@@ -160,7 +160,7 @@ func (d *Watch) validate(c *checker) {
 }
 
 func (d *Transfer) validate(c *checker) {
-	c.optional("to", d.To, printable)
+	c.optional("to", d.To)
 	c.order(d.Order)
 }
 
@@ -228,7 +228,7 @@ func (d *Push) validate(c *checker) {
 func (d *Yield) validate(c *checker) {
 	c.session(d.Session)
 	c.reason(d.Reason, true)
-	c.optional("to", d.To, printable)
+	c.optional("to", d.To)
 	d.Decision.validate(c)
 }
 

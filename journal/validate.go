@@ -146,9 +146,10 @@ func (c *checker) name(field, s, also string) {
 	}
 }
 
-func (c *checker) optional(field, s, also string) {
+// optional is a printable name that may be left out.
+func (c *checker) optional(field, s string) {
 	if s != "" {
-		c.name(field, s, also)
+		c.name(field, s, printable)
 	}
 }
 

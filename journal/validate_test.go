@@ -1,6 +1,7 @@
 package journal_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,8 @@ func faults(err error) [][2]string {
 		}
 		return all
 	}
-	if f, ok := err.(*journal.FieldError); ok {
+	var f *journal.FieldError
+	if errors.As(err, &f) {
 		return [][2]string{{f.Field, f.Problem}}
 	}
 	return nil

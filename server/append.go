@@ -24,6 +24,10 @@ const (
 	longestWait = 5 * time.Minute
 )
 
+// appendTimeout is how long a request waits for a journal that can't be reached: longer than a cluster takes to elect,
+// and no longer, so that whoever asks hears of an outage.
+const appendTimeout = 10 * time.Second
+
 // postEvents stores events, all or none, and answers when they are on disk.
 func (s *Server) postEvents(w http.ResponseWriter, r *http.Request) error {
 	wait, timeout, err := waitOf(r.URL.RawQuery)
@@ -81,6 +85,8 @@ func (s *Server) append(ctx context.Context, in *input) ([]api.Ack, error) {
 		return nil, err
 	}
 	began := time.Now()
+	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
+	defer cancel()
 	stored, err := s.opts.Log.Append(ctx, in.events...)
 	if err != nil {
 		return nil, err

@@ -31,7 +31,6 @@ type harness struct {
 	log       *stream.Log
 	projector *projector.Projector
 	registry  *prometheus.Registry
-	reload    func(context.Context) error
 	target    *memory
 }
 

@@ -150,7 +150,7 @@ func (s *Server) recover(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			bug := recover()
-			if bug == nil || bug == http.ErrAbortHandler {
+			if err, ok := bug.(error); bug == nil || ok && errors.Is(err, http.ErrAbortHandler) {
 				return
 			}
 			s.log.ErrorContext(r.Context(), "a request hit a bug", "method", r.Method, "path", r.URL.Path, "panic", bug)

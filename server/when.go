@@ -12,8 +12,6 @@ type when struct {
 	time     time.Time
 }
 
-func (w when) zero() bool { return w.sequence == 0 && w.time.IsZero() }
-
 func parseWhen(name, text string, now time.Time) (when, error) {
 	if text == "" {
 		return when{}, nil

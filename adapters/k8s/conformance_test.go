@@ -273,7 +273,7 @@ func (g *gated) RoundTrip(r *http.Request) (*http.Response, error) {
 		case <-g.gate.ended.Done():
 			return
 		}
-		response, err := g.next.RoundTrip(later)
+		response, err := g.next.RoundTrip(later) //nolint:bodyclose // whoever gets the answer closes it
 		close(h.answered)
 		answers <- answer{response, err}
 	}()

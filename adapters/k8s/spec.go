@@ -79,13 +79,13 @@ func perComponent(spec journal.Target) bool {
 // fall together; the subject that the object carries tells them apart.
 func objectName(group string, spec journal.Target, component string) string {
 	if spec.Object == "" {
-		return sanitise(group) + "-" + sanitise(component)
+		return sanitize(group) + "-" + sanitize(component)
 	}
-	return strings.ReplaceAll(spec.Object, componentPattern, sanitise(component))
+	return strings.ReplaceAll(spec.Object, componentPattern, sanitize(component))
 }
 
-// sanitise makes a name that is lower case, with - for whatever an object's name can't have.
-func sanitise(name string) string {
+// sanitize makes a name that is lower case, with - for whatever an object's name can't have.
+func sanitize(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z', '0' <= r && r <= '9', r == '-', r == '.':

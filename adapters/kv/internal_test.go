@@ -40,7 +40,7 @@ func TestWhatAFailedWriteMeans(t *testing.T) {
 		err := classify(c.err)
 		require.ErrorIs(t, err, c.err)
 		for _, class := range []error{projector.ErrConflict, projector.ErrPermanent, projector.ErrUnknownOutcome} {
-			require.Equal(t, c.want == class, errors.Is(err, class), "%v of %v", class, err)
+			require.Equal(t, errors.Is(c.want, class), errors.Is(err, class), "%v of %v", class, err)
 		}
 	}
 }

@@ -245,14 +245,14 @@ const (
 )
 
 // publishFile sends a file in batches, each stored as a whole or not at all.
-func (p *publisher) publishFile(ctx context.Context) error {
+func (p *publisher) publishFile(ctx context.Context) (err error) {
 	in := p.in
 	if p.file != "-" {
 		f, err := os.Open(p.file)
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { err = errors.Join(err, f.Close()) }()
 		in = f
 	}
 	lines := bufio.NewReaderSize(in, 64<<10)

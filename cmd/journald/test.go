@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -117,7 +116,7 @@ func (t *tester) options() (scenario.Options, error) {
 		if err != nil {
 			return o, usage(err)
 		}
-		backend, err := k8sworld.New(cluster, t.namespace, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		backend, err := k8sworld.New(cluster, t.namespace, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return o, usage(err)
 		}

@@ -102,7 +102,8 @@ func TestHTTPFaultsHangUntilTheClientGivesUp(t *testing.T) {
 
 			ctx, giveUp := context.WithCancel(t.Context())
 			result := make(chan error)
-			go func() { result <- patch(ctx, t, faults.Config(), namespace, "after") }()
+			hanging := faults.Config()
+			go func() { result <- patch(ctx, t, hanging, namespace, "after") }() //nolint:testifylint // it only makes a client
 			await(t, func() bool { return faults.Count() == 1 })
 			require.Empty(t, result)
 			giveUp()

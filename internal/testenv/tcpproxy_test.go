@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -214,7 +213,7 @@ func TestTCPProxyEndsWithItsContext(t *testing.T) {
 	require.Error(t, err)
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 	_, err = net.Dial("tcp", proxy.Addr())
-	require.True(t, errors.Is(err, syscall.ECONNREFUSED), "got %v", err)
+	require.ErrorIs(t, err, syscall.ECONNREFUSED)
 	proxy.Resume()
 	proxy.Close()
 }

@@ -37,7 +37,11 @@ func run(m *testing.M) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	defer os.RemoveAll(dir)
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
 	binary = filepath.Join(dir, "journald")
 	build := exec.Command("go", "build", "-o", binary, "../../cmd/journald")
 	build.Stderr = os.Stderr

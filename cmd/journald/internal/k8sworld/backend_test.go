@@ -18,7 +18,8 @@ var kube testenv.SharedKubernetes
 
 func TestMain(m *testing.M) { os.Exit(kube.Run(m)) }
 
-// TestScenariosOnConfigMaps runs the project's scenarios on ConfigMaps of a real API server.
+// TestScenariosOnConfigMaps runs the project's scenarios on ConfigMaps of a real API server, and those files that
+// JOURNALD_SCENARIOS names, as `make test` does with what stands beside the checkout.
 func TestScenariosOnConfigMaps(t *testing.T) {
 	config := kube.Config(t)
 	backend, err := k8sworld.New(config, testenv.Namespace(t, config), slog.New(slog.DiscardHandler))
@@ -30,6 +31,7 @@ func TestScenariosOnConfigMaps(t *testing.T) {
 	files, err := filepath.Glob(pattern)
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
+	files = append(files, strings.Fields(os.Getenv("JOURNALD_SCENARIOS"))...)
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			s, err := scenario.LoadFile(file)

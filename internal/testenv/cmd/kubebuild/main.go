@@ -14,12 +14,19 @@ import (
 )
 
 func main() {
+	if err := build(); err != nil {
+		fmt.Fprintln(os.Stderr, "kubebuild:", err)
+		os.Exit(1)
+	}
+}
+
+func build() error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	binaries, err := testenv.KubeBinaries(ctx, os.Stderr)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "kubebuild:", err)
-		os.Exit(1)
+		return err
 	}
 	fmt.Println(filepath.Dir(binaries.APIServer))
+	return nil
 }
