@@ -24,8 +24,19 @@ const (
 	lastConflict   = time.Second
 )
 
-// parallel is how many writes to one target, or to the built-in bucket, may be under way.
-const parallel = 64
+// How many writes may be under way: to one target, and to the built-in bucket, which commits what comes together.
+const (
+	parallel        = 64
+	parallelLeaders = 1000
+)
+
+// crowded says whether as many writes are under way as the target takes.
+func (c *Core) crowded(target string) bool {
+	if target == "" {
+		return c.running[target] >= parallelLeaders
+	}
+	return c.running[target] >= parallel
+}
 
 // writer is the only one that writes an object. Its mailbox is the view: it composes what is newest whenever it gets
 // to write.
@@ -108,7 +119,7 @@ func (c *Core) stepAll(now time.Time, work *Work) {
 
 // step starts the writer's write, puts it to sleep, or ends it.
 func (c *Core) step(w *writer, now time.Time, work *Work) {
-	if c.view.Sequence() < w.behind || c.running[w.object.Target] >= parallel {
+	if c.view.Sequence() < w.behind || c.crowded(w.object.Target) {
 		c.enqueue(w)
 		return
 	}

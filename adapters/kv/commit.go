@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -18,7 +19,12 @@ import (
 const (
 	maxBatch      = 1000 // messages, JetStream's limit
 	maxBatchBytes = 4 << 20
-	maxSenders    = 2 // while the server syncs one commit, the next is on its way to it
+	maxSenders    = 1 // the journal's own appends need the disk more
+
+	// rest follows a commit of several keys. What is written to the bucket follows the journal, on the same disk: under
+	// load it is written together, this much later, so that the journal's appends are not held up by it. A lone write
+	// is not followed by any.
+	rest = 20 * time.Millisecond
 )
 
 var errClosed = errors.New("the bucket is closed")
@@ -103,6 +109,9 @@ func (c *committer) drain() {
 		c.send(batch)
 		for _, w := range batch {
 			close(w.done)
+		}
+		if len(batch) > 1 {
+			time.Sleep(rest)
 		}
 	}
 }

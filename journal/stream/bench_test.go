@@ -19,6 +19,7 @@ import (
 const (
 	benchCallers = 256
 	rawBatch     = 100
+	benchRounds  = 3 // of both, in turn; the best of each counts, since others use the machine too
 )
 
 // quietOptions hold enough for a benchmark.
@@ -32,18 +33,19 @@ func quietOptions(tb testing.TB, listen string) Options {
 func BenchmarkAppend(b *testing.B) {
 	l := open(b, quietOptions(b, ""))
 	n := max(b.N, 20_000)
-	raw := rawBatches(b, l, n)
+	var ours, raw float64
 	b.ResetTimer()
-	ours := appendAll(b, l, n)
-	b.StopTimer()
-	raw = max(raw, rawBatches(b, l, n))
+	for round := range benchRounds {
+		raw = max(raw, rawBatches(b, l, n))
+		ours = max(ours, appendAll(b, l, n, round))
+	}
 	b.ReportMetric(ours, "events/s")
 	b.ReportMetric(raw, "raw/s")
 	b.ReportMetric(ours/raw, "ratio")
 }
 
 // appendAll appends n events and returns how many a second.
-func appendAll(b *testing.B, l *Log, n int) float64 {
+func appendAll(b *testing.B, l *Log, n, round int) float64 {
 	b.Helper()
 	var next atomic.Int64
 	errs := make(chan error, benchCallers)
@@ -56,7 +58,7 @@ func appendAll(b *testing.B, l *Log, n int) float64 {
 				if i > int64(n) {
 					return
 				}
-				if _, err := l.Append(b.Context(), confirm(fmt.Sprintf("bench-%d", i))); err != nil {
+				if _, err := l.Append(b.Context(), confirm(fmt.Sprintf("bench-%d-%d", round, i))); err != nil {
 					errs <- err
 					return
 				}
@@ -99,13 +101,12 @@ func BenchmarkReplay(b *testing.B) {
 			l := open(b, quietOptions(b, listen))
 			n := max(b.N, 200_000)
 			fill(b, l, n)
-			bare := bareConsumer(b, l, n)
+			var ours, bare float64
 			b.ResetTimer()
-			start := time.Now()
-			replay(b, l, n)
-			ours := float64(n) / time.Since(start).Seconds()
-			b.StopTimer()
-			bare = max(bare, bareConsumer(b, l, n))
+			for range benchRounds {
+				bare = max(bare, bareConsumer(b, l, n))
+				ours = max(ours, replay(b, l, n))
+			}
 			b.ReportMetric(ours, "records/s")
 			b.ReportMetric(bare, "bare/s")
 			b.ReportMetric(ours/bare, "ratio")
@@ -121,8 +122,9 @@ func fill(b *testing.B, l *Log, n int) {
 	}
 }
 
-func replay(b *testing.B, l *Log, n int) {
+func replay(b *testing.B, l *Log, n int) float64 {
 	b.Helper()
+	start := time.Now()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	got := 0
@@ -134,6 +136,7 @@ func replay(b *testing.B, l *Log, n int) {
 	})
 	require.ErrorIs(b, err, context.Canceled)
 	require.Equal(b, n, got)
+	return float64(n) / time.Since(start).Seconds()
 }
 
 func bareConsumer(b *testing.B, l *Log, n int) float64 {
