@@ -56,8 +56,8 @@ type Log interface {
 	Append(ctx context.Context, events ...Event) ([]Ack, error)
 
 	// Follow hands every record from a sequence on to fn, in order and without a gap, first what is stored and then
-	// what comes, until ctx ends or fn fails. Records come in batches, as many as are at hand; fn may keep them. It returns the error
-	// of fn, of ctx, or one that wraps [ErrHole].
+	// what comes, until ctx ends or fn fails. Records come in batches, as many as are at hand; fn may keep
+	// them. It returns the error of fn, of ctx, or one that wraps [ErrHole].
 	Follow(ctx context.Context, from uint64, fn func([]Record) error) error
 
 	// Last is the newest sequence, as the log's leader knows it: every append acknowledged before the call is at or

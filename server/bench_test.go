@@ -4,9 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -113,14 +112,31 @@ func (c *connection) post(event []byte) error {
 	if _, err := c.conn.Write(c.out.Bytes()); err != nil {
 		return err
 	}
-	response, err := http.ReadResponse(c.in, nil)
-	if err != nil {
-		return err
+	return c.created()
+}
+
+// created reads an answer, which has to be a 201 with a length.
+func (c *connection) created() error {
+	status, err := c.in.ReadSlice('\n')
+	if err != nil || !bytes.HasPrefix(status, []byte("HTTP/1.1 201 ")) {
+		return fmt.Errorf("append: %q, %w", status, err)
 	}
-	if _, err := io.Copy(io.Discard, response.Body); err != nil || response.StatusCode != http.StatusCreated {
-		return fmt.Errorf("append: %s, %w", response.Status, err)
+	length := -1
+	for {
+		line, err := c.in.ReadSlice('\n')
+		if err != nil {
+			return err
+		}
+		if len(line) <= len("\r\n") {
+			_, err := c.in.Discard(length)
+			return err
+		}
+		if value, ok := bytes.CutPrefix(line, []byte("Content-Length: ")); ok {
+			if length, err = strconv.Atoi(string(bytes.TrimSpace(value))); err != nil {
+				return err
+			}
+		}
 	}
-	return response.Body.Close()
 }
 
 // rawWriter writes atomic batches of 100 to a stream of its own, configured as the journal's.

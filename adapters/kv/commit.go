@@ -21,10 +21,11 @@ const (
 	maxBatchBytes = 4 << 20
 	maxSenders    = 1 // the journal's own appends need the disk more
 
-	// rest follows a commit of several keys. What is written to the bucket follows the journal, on the same disk: under
-	// load it is written together, this much later, so that the journal's appends are not held up by it. A lone write
-	// is not followed by any.
-	rest = 20 * time.Millisecond
+	// A commit of several keys is followed by a rest of so many times what it took, but not longer than longestRest.
+	// What is written to the bucket follows the journal, on the same disk: under load it is written together, a little
+	// later, so that the journal's appends are not held up by it. A lone write is not followed by any.
+	restFactor  = 4
+	longestRest = 100 * time.Millisecond
 )
 
 var errClosed = errors.New("the bucket is closed")
@@ -106,12 +107,13 @@ func (c *committer) drain() {
 		if batch == nil {
 			return
 		}
+		began := time.Now()
 		c.send(batch)
 		for _, w := range batch {
 			close(w.done)
 		}
 		if len(batch) > 1 {
-			time.Sleep(rest)
+			time.Sleep(min(restFactor*time.Since(began), longestRest))
 		}
 	}
 }

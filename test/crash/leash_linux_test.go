@@ -1,0 +1,9 @@
+package crash_test
+
+import (
+	"os/exec"
+	"syscall"
+)
+
+// leash has a process die with the tests, however they end.
+func leash(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }
