@@ -83,9 +83,12 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f filter, fr
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	batches := make(chan []journal.Record)
-	failed := make(chan error, 1)
-	go func() { failed <- s.feed(ctx, from, batches) }()
-	defer func() { cancel(); <-failed }()
+	failed, ended := make(chan error, 1), make(chan struct{})
+	go func() {
+		defer close(ended)
+		failed <- s.feed(ctx, from, batches)
+	}()
+	defer func() { cancel(); <-ended }()
 	beat := time.NewTicker(streamBeat)
 	defer beat.Stop()
 	for {
@@ -99,7 +102,6 @@ func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f filter, fr
 				return
 			}
 		case err := <-failed:
-			failed <- err
 			s.endWith(ctx, out, err)
 			return
 		}
