@@ -293,10 +293,10 @@ func (d *decision) passed(at time.Time) bool {
 func (p *Proposal) Events(source string, projector uint64, at time.Time) []journal.Event {
 	all := make([]journal.Event, 0, len(p.Data))
 	for i, data := range p.Data {
-		basis := p.Basis + uint64(i)
-		about := stampDecision(data, journal.Decision{Projector: projector, Basis: basis, Cause: p.Cause})
+		d := journal.Decision{Projector: projector, Basis: p.Basis + uint64(i), Cause: p.Cause}
+		about := stampDecision(data, d)
 		all = append(all, journal.Event{
-			ID: decisionID(data.Kind(), p.Group, p.Component, about, basis, projector), Source: source,
+			ID: p.id(data.Kind(), about, d), Source: source,
 			Group: p.Group, Component: p.Component, Time: at, Data: data,
 		})
 	}
@@ -338,8 +338,8 @@ func stampDecision(data journal.Data, d journal.Decision) string {
 	return ""
 }
 
-func decisionID(kind, group, component, about string, basis, projector uint64) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d", kind, group, component, about, basis, projector))
+func (p *Proposal) id(kind, about string, d journal.Decision) string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s\x00%s\x00%d\x00%d", kind, p.Group, p.Component, about, d.Basis, d.Projector))
 	return kind + "-" + hex.EncodeToString(sum[:16])
 }
 
