@@ -26,10 +26,7 @@ help: ## list the targets
 
 .PHONY: run
 run: build ## start journald with its own NATS server and its page; the journal is kept in DATA (default ./data)
-	@echo 'journald: the page is at http://127.0.0.1:8086, the journal in $(DATA); Ctrl-C stops it. In another terminal:' >&2
-	@echo '  bin/journald publish grant   demo/rest candidate=jm-1 session=s1' >&2
-	@echo '  bin/journald publish confirm demo/rest candidate=jm-1 session=s1 address=http://jm-1:8081 attempt=1' >&2
-	@echo '  bin/journald get leaders demo' >&2
+	@echo 'journald: the page is at http://127.0.0.1:8086, the journal in $(DATA); Ctrl-C stops it. The program is bin/journald.' >&2
 	@exec bin/journald serve --data '$(DATA)'
 
 .PHONY: build

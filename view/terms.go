@@ -23,7 +23,7 @@ func (f *fold) grant(d *journal.Grant) Result {
 	older := c.lockIsOlder(d.Lock)
 	switch {
 	case c.Term != nil && c.Term.Session == d.Session:
-		return f.result(Duplicate, "")
+		return f.result(Duplicate, "the session is open already, held by "+c.Term.Candidate)
 	case c.session(d.Session) != nil:
 		return f.result(Stale, "the session has ended, or was refused")
 	case older:

@@ -56,7 +56,7 @@ func (n *node) open(ctx context.Context) error {
 		return err
 	}
 	if n.log, err = stream.Open(opening, options); err != nil {
-		return unreachable(fmt.Errorf("open the journal: %w", err))
+		return unreachable(err)
 	}
 	if n.leaders, err = kv.Open(opening, n.log.JetStream(), kv.Options{Replicas: options.Replicas, Logger: n.logger}); err != nil {
 		return unreachable(fmt.Errorf("open the key-value bucket: %w", err))

@@ -30,8 +30,13 @@ func watchQuery(group, component, kind string) url.Values {
 // stream hands over records as they are appended after a sequence, or from now on for 0, until ctx ends. A connection
 // that breaks is made again, and goes on after the last record.
 func (r *remote) stream(ctx context.Context, query url.Values, last uint64, each func(*api.Record) error) error {
+	connected := false
 	for {
 		err := r.streamOnce(ctx, query, &last, each)
+		connected = connected || errors.Is(err, errBroken)
+		if connected && isUnreachable(err) {
+			err = errBroken
+		}
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -55,9 +60,6 @@ func (r *remote) streamOnce(ctx context.Context, query url.Values, last *uint64,
 	}
 	answer, err := r.do(ctx, http.MethodGet, "/v1/watch?"+query.Encode(), "", nil)
 	if err != nil {
-		if isUnreachable(err) && *last > 0 {
-			return errBroken
-		}
 		return err
 	}
 	defer answer.Body.Close()
