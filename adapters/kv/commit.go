@@ -19,7 +19,11 @@ import (
 const (
 	maxBatch      = 1000 // messages, JetStream's limit
 	maxBatchBytes = 4 << 20
-	maxSenders    = 1 // the journal's own appends need the disk more
+
+	// One commit is under way at a time, since the journal's own appends need the disk more. Another one begins beside
+	// it only when it has hung for so long.
+	maxSenders = 2
+	stuck      = 250 * time.Millisecond
 
 	// A commit of several keys is followed by a rest of so many times what it took, but not longer than longestRest.
 	// What is written to the bucket follows the journal, on the same disk: under load it is written together, a little
@@ -47,9 +51,15 @@ type committer struct {
 
 	mu      *sync.Mutex
 	waiting []*write
-	active  int
+	places  [maxSenders]sender
 	closed  bool
 	senders *sync.WaitGroup
+}
+
+// sender is one place of those who send.
+type sender struct {
+	taken bool
+	since time.Time // when its commit under way began; zero between two
 }
 
 func newCommitter(js jetstream.JetStream, atomic bool, logger *slog.Logger) committer {
@@ -63,18 +73,25 @@ func (c *committer) put(ctx context.Context, msg *nats.Msg) (uint64, error) {
 	if err := c.add(w); err != nil {
 		return 0, err
 	}
-	select {
-	case <-w.done:
-		return w.revision, w.err
-	case <-ctx.Done():
-		if c.withdraw(w) {
-			return 0, fmt.Errorf("nothing was sent: %w", context.Cause(ctx))
+	hung := time.NewTimer(stuck)
+	defer hung.Stop()
+	for {
+		select {
+		case <-w.done:
+			return w.revision, w.err
+		case <-hung.C:
+			c.relieve()
+			hung.Reset(stuck)
+		case <-ctx.Done():
+			if c.withdraw(w) {
+				return 0, fmt.Errorf("nothing was sent: %w", context.Cause(ctx))
+			}
+			return 0, fmt.Errorf("%w: %w", projector.ErrUnknownOutcome, context.Cause(ctx))
 		}
-		return 0, fmt.Errorf("%w: %w", projector.ErrUnknownOutcome, context.Cause(ctx))
 	}
 }
 
-// add queues a write, and starts a sender where fewer than maxSenders are busy.
+// add queues a write, and has it sent.
 func (c *committer) add(w *write) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -82,11 +99,34 @@ func (c *committer) add(w *write) error {
 		return errClosed
 	}
 	c.waiting = append(c.waiting, w)
-	if c.active < maxSenders {
-		c.active++
-		c.senders.Go(c.drain)
-	}
+	c.begin()
 	return nil
+}
+
+// relieve sends what waits behind a commit that hangs.
+func (c *committer) relieve() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) > 0 {
+		c.begin()
+	}
+}
+
+// begin starts a sender, unless there is one that does not hang.
+func (c *committer) begin() {
+	free := -1
+	for i := range c.places {
+		switch s := &c.places[i]; {
+		case !s.taken:
+			free = i
+		case s.since.IsZero() || time.Since(s.since) < stuck:
+			return
+		}
+	}
+	if free >= 0 {
+		c.places[free] = sender{taken: true}
+		c.senders.Go(func() { c.drain(free) })
+	}
 }
 
 // withdraw takes a write back, unless it is under way already.
@@ -101,14 +141,15 @@ func (c *committer) withdraw(w *write) bool {
 }
 
 // drain sends until nothing waits.
-func (c *committer) drain() {
+func (c *committer) drain(place int) {
 	for {
-		batch := c.take()
+		batch := c.take(place)
 		if batch == nil {
 			return
 		}
 		began := time.Now()
 		c.send(batch)
+		c.sent(place)
 		for _, w := range batch {
 			close(w.done)
 		}
@@ -118,8 +159,15 @@ func (c *committer) drain() {
 	}
 }
 
-// take removes the writes of the next commit.
-func (c *committer) take() []*write {
+// sent notes that a commit is not under way any more.
+func (c *committer) sent(place int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.places[place].since = time.Time{}
+}
+
+// take removes the writes of the next commit, which begins.
+func (c *committer) take(place int) []*write {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n, size := 0, 0
@@ -128,9 +176,10 @@ func (c *committer) take() []*write {
 		n++
 	}
 	if n == 0 {
-		c.active--
+		c.places[place] = sender{}
 		return nil
 	}
+	c.places[place].since = time.Now()
 	batch := slices.Clone(c.waiting[:n])
 	c.waiting = slices.Delete(c.waiting, 0, n)
 	return batch
