@@ -9,6 +9,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/leadership-journal/journald/internal/nearest"
+	"github.com/leadership-journal/journald/internal/nesting"
 )
 
 // MaxSize is the most bytes that an encoded event may have.
@@ -72,6 +73,9 @@ func (e *Event) MessageID() string { return e.Source + "|" + e.ID }
 func Decode(text []byte) (Event, error) {
 	if len(text) > MaxSize {
 		return Event{}, &FieldError{"event", fmt.Sprintf("has %d bytes; at most %d are allowed", len(text), MaxSize)}
+	}
+	if nesting.TooDeep(text) {
+		return Event{}, &FieldError{"event", fmt.Sprintf("nests deeper than %d levels", nesting.Max)}
 	}
 	if e, ok := decodeCanonical(text); ok {
 		return e, e.Validate()

@@ -87,11 +87,12 @@ type Core struct {
 	active  bool
 
 	lapsed  map[view.Holder]time.Time
-	batches map[uint64]batch  // on their way to the journal
-	nextID  uint64            //
-	stored  map[uint64]uint64 // batches that are stored, by the sequence at which they are folded
-	busy    map[string]bool   // groups with a decision on its way
-	fresh   map[string]bool   // groups whose configuration has to be compared
+	batches map[uint64]batch     // on their way to the journal
+	nextID  uint64               //
+	stored  map[uint64]uint64    // batches that are stored, by the sequence at which they are folded
+	busy    map[string]bool      // groups with a decision on its way
+	fresh   map[string]bool      // groups whose configuration has to be compared
+	futile  map[string]time.Time // groups whose last decision changed nothing, with until when they rest
 
 	pending []Batch // to be handed out by the next Poll
 
@@ -105,8 +106,9 @@ type Core struct {
 
 // batch is what is to be done when a batch is folded.
 type batch struct {
-	group  string  // whose decision it is, or empty
-	writer *writer // whose push it records, or nil
+	group   string  // whose decision it is, or empty
+	version uint64  // at which the group was decided on
+	writer  *writer // whose push it records, or nil
 }
 
 // NewCore is a core at the beginning of the journal. It acts after Lead only.
@@ -120,7 +122,7 @@ func NewCore(opts Options) *Core {
 func (c *Core) rest() {
 	c.leading, c.active, c.pending = 0, false, nil
 	c.batches, c.stored = map[uint64]batch{}, map[uint64]uint64{}
-	c.busy, c.fresh = map[string]bool{}, map[string]bool{}
+	c.busy, c.fresh, c.futile = map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	c.writers, c.running = map[Object]*writer{}, map[string]int{}
 	c.queue, c.sleepers, c.asked, c.answered = nil, nil, nil, nil
 }
@@ -272,10 +274,11 @@ func (c *Core) Poll(now time.Time) Work {
 	if !c.active {
 		return work
 	}
+	c.rested(now, &work)
 	c.configure(now)
 	for _, p := range c.view.Decide(now, c.lapsed, c.occupied) {
 		c.busy[p.Group] = true
-		c.append(batch{group: p.Group}, p.Events(c.source, c.leading, now))
+		c.append(batch{group: p.Group, version: p.Basis}, p.Events(c.source, c.leading, now))
 	}
 	if at, ok := c.view.Wake(); ok {
 		work.wake(at)
@@ -285,8 +288,26 @@ func (c *Core) Poll(now time.Time) Work {
 	return work
 }
 
-// occupied says whether a group has to wait: for a decision on its way, or for its own policy.
-func (c *Core) occupied(group string) bool { return c.busy[group] || c.fresh[group] }
+// occupied says whether a group has to wait: for a decision on its way, for its own policy, or after one in vain.
+func (c *Core) occupied(group string) bool {
+	_, futile := c.futile[group]
+	return futile || c.busy[group] || c.fresh[group]
+}
+
+// rested has groups rest for a second whose last decision changed nothing, and lets those go on that have.
+func (c *Core) rested(now time.Time, work *Work) {
+	for group, until := range c.futile {
+		switch {
+		case until.IsZero():
+			c.futile[group] = now.Add(time.Second)
+			work.wake(now.Add(time.Second))
+		case until.After(now):
+			work.wake(until)
+		default:
+			delete(c.futile, group)
+		}
+	}
+}
 
 // configure appends the policy of every group whose settings differ from what a projector wrote last. What an operator
 // ordered since stands.
@@ -302,6 +323,9 @@ func (c *Core) configure(now time.Time) {
 		}
 		var basis uint64
 		if g := c.view.Group(name); g != nil {
+			if !named && g.Configured != 0 && g.FromFile == nil {
+				continue // an operator was first, and the file says nothing about this group
+			}
 			if g.FromFile != nil && reflect.DeepEqual(g.FromFile.Policy, want.Policy) && equalTargets(g.FromFile.Targets, want.Targets) {
 				continue
 			}
@@ -313,7 +337,7 @@ func (c *Core) configure(now time.Time) {
 			Order: journal.Order{Actor: "journald", Reason: "the configuration of " + c.opts.Instance},
 		}}}
 		c.busy[name] = true
-		c.append(batch{group: name}, p.Events(c.source, c.leading, now))
+		c.append(batch{group: name, version: basis}, p.Events(c.source, c.leading, now))
 	}
 }
 
@@ -345,8 +369,8 @@ func (c *Core) folded(id uint64) {
 	delete(c.batches, id)
 	if b.group != "" {
 		delete(c.busy, b.group)
-		if g := c.view.Group(b.group); g != nil && g.FromFile == nil {
-			c.fresh[b.group] = true // its policy was void: the group had moved
+		if g := c.view.Group(b.group); g == nil || g.Version == b.version {
+			c.futile[b.group] = time.Time{} // it came to nothing, as if its id had been somebody else's: do not spin
 		}
 	}
 	if b.writer != nil {

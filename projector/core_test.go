@@ -472,6 +472,36 @@ func TestAGroupThatOnlyAppearsInEventsGetsTheDefaults(t *testing.T) {
 	require.Len(t, d.View().Group("g").Components["rest"].Alerts, 1)
 }
 
+func TestAnOperatorsPolicyStandsThoughItWasTheFirst(t *testing.T) {
+	b := newBench(t)
+	first := policy.Default()
+	first.Flapping = 9
+	b.append(journal.Event{ID: "p", Source: "operator/lin", Group: "g", Data: &journal.Policy{
+		Policy: first, Targets: &[]journal.Target{configMap("cm")}, Order: journal.Order{Actor: "lin", Reason: "test"},
+	}})
+	d := b.start(Settings{Defaults: policy.Default()})
+	b.say("rest", &journal.Grant{Candidate: "jm-1", Session: "S1"})
+	b.after(time.Hour) // decisions come and go
+	g := d.View().Group("g")
+	require.NotEmpty(t, g.Components["rest"].Alerts)
+	require.Equal(t, 9, g.Policy.Flapping)
+	require.Len(t, g.Targets, 1)
+}
+
+func TestADecisionInVainIsNotMadeAgainAtOnce(t *testing.T) {
+	b := newBench(t)
+	d := b.start(settings())
+	b.say("rest", &journal.Grant{Candidate: "jm-1", Session: "S1"})
+	b.now = b.now.Add(time.Minute)
+	for range 3 {
+		work := d.Poll(b.now)
+		require.Len(t, work.Batches, 1)
+		d.Appended(work.Batches[0].ID, d.View().Sequence()) // taken for a record that is something else
+		require.Empty(t, d.Poll(b.now).Batches)
+		b.now = b.now.Add(time.Second)
+	}
+}
+
 func TestTheBuiltInBucketFollowsWithoutATraceInTheJournal(t *testing.T) {
 	b := newBench(t)
 	d := b.start(Settings{Defaults: policy.Default()})

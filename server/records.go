@@ -1,6 +1,7 @@
 package server
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,9 +14,14 @@ import (
 
 	"github.com/leadership-journal/journald/internal/api"
 	"github.com/leadership-journal/journald/internal/nearest"
+	"github.com/leadership-journal/journald/internal/nesting"
 	"github.com/leadership-journal/journald/internal/records"
 	"github.com/leadership-journal/journald/journal"
 )
+
+// longestName is what the contract allows. A longer one would make a request that NATS takes for an attack: it ends the
+// connection for good.
+const longestName = 128
 
 // filter says which records are meant.
 type filter struct{ group, component, kind string }
@@ -27,6 +33,11 @@ func filterOf(query url.Values) (filter, error) {
 	}
 	if f.component != "" && f.group == "" {
 		return f, badQuery("component", "goes together with group")
+	}
+	for key, name := range map[string]string{"group": f.group, "component": f.component} {
+		if len(name) > longestName {
+			return f, badQuery(key, fmt.Sprintf("has %d characters; no name has more than %d", len(name), longestName))
+		}
 	}
 	return f, nil
 }
@@ -136,7 +147,7 @@ func (s *Server) show(r *journal.Record) api.Record {
 	if r.Err != nil && out.Reason == "" {
 		out.Reason = r.Err.Error()
 	}
-	if value := jsontext.Value(r.Raw); value.IsValid() {
+	if value := jsontext.Value(r.Raw); !nesting.TooDeep(r.Raw) && value.IsValid() {
 		out.Event = value
 	} else if out.Text = string(r.Raw); !utf8.Valid(r.Raw) {
 		out.Text = strings.ToValidUTF8(out.Text, "\uFFFD")

@@ -51,7 +51,7 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 func (s *Server) watchFrom(r *http.Request, from string) (uint64, error) {
 	if id := r.Header.Get("Last-Event-ID"); id != "" {
 		last, err := strconv.ParseUint(id, 10, 64)
-		if err != nil {
+		if err != nil || last >= 1<<53 {
 			return 0, badQuery("Last-Event-ID", "is no sequence")
 		}
 		return last + 1, nil

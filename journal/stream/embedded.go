@@ -218,11 +218,14 @@ func (e *Embedded) options(instance string, maxStore int64, keys users) *server.
 	return opts
 }
 
-// networkPermissions keeps network clients from what no flag of the stream forbids: to delete or change the journal.
+// networkPermissions keeps network clients from what no flag of the stream forbids: to delete or change the journal, or
+// the buckets that journald keeps beside it. It alone writes these.
 func networkPermissions() *server.Permissions {
-	var deny []string
+	deny := []string{"$KV.leaders.>", "$KV." + LeaseBucket + ".>"}
 	for _, verb := range []string{"DELETE", "PURGE", "UPDATE", "RESTORE", "MSG.DELETE"} {
-		deny = append(deny, "$JS.API.STREAM."+verb+"."+Name)
+		for _, stream := range []string{Name, "KV_leaders", "KV_" + LeaseBucket} {
+			deny = append(deny, "$JS.API.STREAM."+verb+"."+stream)
+		}
 	}
 	return &server.Permissions{Publish: &server.SubjectPermission{Deny: deny}}
 }

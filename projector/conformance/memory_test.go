@@ -301,10 +301,10 @@ func (t *target) Watch(ctx context.Context, report func(projector.Observation) e
 			}
 			continue
 		}
-		if err := t.since(last, report); err != nil {
+		var err error
+		if last, err = t.since(last, report); err != nil {
 			return err
 		}
-		last = now
 	}
 }
 
@@ -321,8 +321,8 @@ func (t *target) full(now change, report func(projector.Observation) error) erro
 	return err
 }
 
-// since reports the changes after one.
-func (t *target) since(last change, report func(projector.Observation) error) error {
+// since reports the changes after one, and returns the newest.
+func (t *target) since(last change, report func(projector.Observation) error) (change, error) {
 	t.store.mu.Lock()
 	changes := slices.Clone(t.store.history)
 	t.store.mu.Unlock()
@@ -337,10 +337,10 @@ func (t *target) since(last change, report func(projector.Observation) error) er
 			continue
 		}
 		if err := t.observe(c, report); err != nil {
-			return err
+			return last, err
 		}
 	}
-	return nil
+	return last, nil
 }
 
 func (t *target) observe(c change, report func(projector.Observation) error) error {
