@@ -3,7 +3,6 @@
 package flink
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -12,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -57,7 +57,31 @@ type journald struct {
 	t       *testing.T
 	url     string
 	command *exec.Cmd
-	log     *bytes.Buffer
+	log     *output
+}
+
+// output is what journald says, as it says it.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	grown chan struct{}
+}
+
+// Write implements [io.Writer].
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	select {
+	case o.grown <- struct{}{}:
+	default:
+	}
+	return o.text.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String()
 }
 
 // start runs journald with one group, flink, whose leaders are shown in one ConfigMap behind an API server's URL.
@@ -75,11 +99,10 @@ groups:
     policy: {%s}
     targets: [{name: cm, kind: k8s/configmap, layout: flink, namespace: %s, object: leaders}]
 `, filepath.Join(dir, "data"), filepath.Join(dir, "kubeconfig"), policy, namespace))
-	j := &journald{t: t, command: exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve", "--config", filepath.Join(dir, "journald.yaml")), log: &bytes.Buffer{}}
-	output, err := j.command.StderrPipe()
-	require.NoError(t, err)
+	j := &journald{t: t, command: exec.CommandContext(context.WithoutCancel(t.Context()), binary, "serve", "--config", filepath.Join(dir, "journald.yaml")), log: &output{grown: make(chan struct{}, 1)}}
+	j.command.Stderr = j.log
 	require.NoError(t, j.command.Start())
-	j.url = j.listening(bufio.NewScanner(output))
+	j.url = j.listening()
 	t.Cleanup(j.stop)
 	return j
 }
@@ -89,26 +112,20 @@ func write(t *testing.T, dir, name, text string) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
-// listening reads the log until it says where the API is, and goes on reading it.
-func (j *journald) listening(lines *bufio.Scanner) string {
-	found := make(chan string, 1)
-	go func() {
-		defer close(found)
-		for lines.Scan() {
-			fmt.Fprintln(j.log, lines.Text())
-			if _, rest, ok := strings.Cut(lines.Text(), "journald listens on "); ok {
-				url, _, _ := strings.Cut(rest, ",")
-				found <- url
+// listening waits until the log says where the API is.
+func (j *journald) listening() string {
+	deadline := time.After(limit)
+	for {
+		if _, rest, ok := strings.Cut(j.log.String(), "journald listens on "); ok {
+			if url, _, ok := strings.Cut(rest, ","); ok {
+				return url
 			}
 		}
-	}()
-	select {
-	case url, ok := <-found:
-		require.True(j.t, ok, "journald ended")
-		return url
-	case <-time.After(limit):
-		require.Fail(j.t, "journald does not listen")
-		return ""
+		select {
+		case <-j.log.grown:
+		case <-deadline:
+			require.Fail(j.t, "journald does not listen", j.log.String())
+		}
 	}
 }
 
