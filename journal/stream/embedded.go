@@ -219,13 +219,14 @@ func (e *Embedded) options(instance string, maxStore int64, keys users) *server.
 }
 
 // networkPermissions keeps network clients from what no flag of the stream forbids: to delete or change the journal, or
-// the buckets that journald keeps beside it. It alone writes these.
+// to take the buckets away that journald keeps beside it. Another journald may be such a client, and writes these.
 func networkPermissions() *server.Permissions {
-	deny := []string{"$KV.leaders.>", "$KV." + LeaseBucket + ".>"}
+	var deny []string
 	for _, verb := range []string{"DELETE", "PURGE", "UPDATE", "RESTORE", "MSG.DELETE"} {
-		for _, stream := range []string{Name, "KV_leaders", "KV_" + LeaseBucket} {
-			deny = append(deny, "$JS.API.STREAM."+verb+"."+stream)
-		}
+		deny = append(deny, "$JS.API.STREAM."+verb+"."+Name)
+	}
+	for _, bucket := range []string{"KV_leaders", "KV_" + LeaseBucket} {
+		deny = append(deny, "$JS.API.STREAM.DELETE."+bucket, "$JS.API.STREAM.PURGE."+bucket)
 	}
 	return &server.Permissions{Publish: &server.SubjectPermission{Deny: deny}}
 }
