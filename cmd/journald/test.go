@@ -71,6 +71,8 @@ func (t *tester) run(ctx context.Context, args []string) error {
 		case errors.Is(err, scenario.ErrFailed):
 			failed++
 			fmt.Fprintf(t.out, "FAIL  %s\n%s\n", file, indent(err.Error()))
+		case t.backend == "" && ctx.Err() == nil: // nothing else than the file can be wrong
+			return usage(fmt.Errorf("%s: %w", file, err))
 		default:
 			return fmt.Errorf("%s: %w", file, err)
 		}
