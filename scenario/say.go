@@ -1,8 +1,8 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
-	"strings"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -153,42 +153,14 @@ func (w *world) nextRun(candidate, incarnation, check string) uint64 {
 // source is who says such a thing.
 func source(data journal.Data) string {
 	switch d := data.(type) {
-	case *journal.Join:
-		return "candidate/" + slug(d.Candidate)
-	case *journal.Leave:
-		return "candidate/" + slug(d.Candidate)
-	case *journal.Confirm:
-		return "candidate/" + slug(d.Candidate)
-	case *journal.Health:
-		return "candidate/" + slug(d.Candidate)
 	case *journal.Watch:
-		return "observer/" + slug(d.Target)
+		return "observer/" + d.Target
 	case *journal.Withdraw:
 		if d.Session == "" {
-			return "operator/" + slug(d.Actor)
+			return cmp.Or(journal.SourceOf(d), "operator/test")
 		}
-	case *journal.Transfer:
-		return "operator/" + slug(d.Actor)
-	case *journal.Exclude:
-		return "operator/" + slug(d.Actor)
-	case *journal.Include:
-		return "operator/" + slug(d.Actor)
-	case *journal.Pause:
-		return "operator/" + slug(d.Actor)
-	case *journal.Resume:
-		return "operator/" + slug(d.Actor)
-	case *journal.Policy:
-		return "operator/" + slug(d.Actor)
 	}
-	return "elector/test"
-}
-
-// slug makes a name fit for a source.
-func slug(s string) string {
-	if s == "" {
-		return "test"
-	}
-	return strings.NewReplacer(" ", "-", "|", "-").Replace(s)
+	return cmp.Or(journal.SourceOf(data), "elector/test")
 }
 
 func set(f map[string]jsontext.Value, field string, value jsontext.Value) {

@@ -1,9 +1,9 @@
 package server
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -111,50 +111,8 @@ func fill(e *journal.Event) error {
 
 // sourceOf is who says so, as far as the data tells.
 func sourceOf(data journal.Data) string {
-	candidate, actor := "", ""
-	switch d := data.(type) {
-	case *journal.Join:
-		candidate = d.Candidate
-	case *journal.Leave:
-		candidate = d.Candidate
-	case *journal.Grant:
-		candidate = d.Candidate
-	case *journal.Revoke:
-		candidate = d.Candidate
-	case *journal.Confirm:
-		candidate = d.Candidate
-	case *journal.Health:
-		candidate = d.Candidate
-	case *journal.Watch:
+	if _, ok := data.(*journal.Watch); ok {
 		return "observer/http"
-	default:
-		actor = actorOf(data)
 	}
-	switch {
-	case candidate != "":
-		return "candidate/" + url.PathEscape(candidate)
-	case actor != "":
-		return "operator/" + url.PathEscape(actor)
-	}
-	return "service/http"
-}
-
-func actorOf(data journal.Data) string {
-	switch d := data.(type) {
-	case *journal.Withdraw:
-		return d.Actor
-	case *journal.Transfer:
-		return d.Actor
-	case *journal.Exclude:
-		return d.Actor
-	case *journal.Include:
-		return d.Actor
-	case *journal.Pause:
-		return d.Actor
-	case *journal.Resume:
-		return d.Actor
-	case *journal.Policy:
-		return d.Actor
-	}
-	return ""
+	return cmp.Or(journal.SourceOf(data), "service/http")
 }

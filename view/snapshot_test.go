@@ -79,7 +79,7 @@ func TestSnapshotIsFrozen(t *testing.T) {
 	want := golden(t, "testdata/snapshot.json", got.Bytes())
 	require.JSONEq(t, string(want), got.String())
 	require.Equal(t, string(want), got.String(), "the same, to the byte")
-	hash := golden(t, "testdata/snapshot.sha256", []byte(v.Hash()))
+	hash := golden(t, "testdata/snapshot.hash.golden", []byte(v.Hash()))
 	require.Equal(t, string(hash), v.Hash(), "the hash stands in checkpoints: it is as frozen as the snapshot")
 	again, err := view.Restore(bytes.NewReader(want))
 	require.NoError(t, err)
