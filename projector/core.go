@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"reflect"
 	"slices"
 	"time"
 
@@ -132,9 +131,6 @@ func (c *Core) View() *view.View { return c.view }
 
 // Active says whether the core acts.
 func (c *Core) Active() bool { return c.active }
-
-// Restore has the core go on from a snapshot of the view.
-func (c *Core) Restore(v *view.View) { c.view = v }
 
 // Lead says that this core's takeover record is stored at this sequence: it acts from there on, until it folds a newer
 // one.
@@ -321,28 +317,25 @@ func (c *Core) configure(now time.Time) {
 		if !named {
 			want.Policy = c.opts.Settings.Defaults
 		}
+		targets := append([]journal.Target{}, want.Targets...)
+		data := &journal.Policy{
+			Policy: want.Policy, Targets: &targets, Decision: &journal.Decision{},
+			Order: journal.Order{Actor: "journald", Reason: "the configuration of " + c.opts.Instance},
+		}
 		var basis uint64
 		if g := c.view.Group(name); g != nil {
 			if !named && g.Configured != 0 && g.FromFile == nil {
 				continue // an operator was first, and the file says nothing about this group
 			}
-			if g.FromFile != nil && reflect.DeepEqual(g.FromFile.Policy, want.Policy) && equalTargets(g.FromFile.Targets, want.Targets) {
+			if g.FromFile.Says(data) {
 				continue
 			}
 			basis = g.Version
 		}
-		targets := append([]journal.Target{}, want.Targets...)
-		p := view.Proposal{Group: name, Basis: basis, Data: []journal.Data{&journal.Policy{
-			Policy: want.Policy, Targets: &targets, Decision: &journal.Decision{},
-			Order: journal.Order{Actor: "journald", Reason: "the configuration of " + c.opts.Instance},
-		}}}
+		p := view.Proposal{Group: name, Basis: basis, Data: []journal.Data{data}}
 		c.busy[name] = true
 		c.append(batch{group: name, version: basis}, p.Events(c.source, c.leading, now))
 	}
-}
-
-func equalTargets(a, b []journal.Target) bool {
-	return slices.EqualFunc(a, b, func(x, y journal.Target) bool { return reflect.DeepEqual(x, y) })
 }
 
 func (c *Core) append(b batch, events []journal.Event) {

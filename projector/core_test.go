@@ -461,6 +461,22 @@ func TestPolicyComesFromTheConfigurationButAnOperatorsStands(t *testing.T) {
 	require.Empty(t, b.cores[1].View().Group("g").Targets)
 }
 
+func TestAConfigurationThatSaysTheSameInOtherWordsIsNotAppendedAgain(t *testing.T) {
+	b := newBench(t)
+	same := settings(configMap("cm"))
+	same.Groups["g"].Targets[0].Components = []string{}
+	b.start(same)
+	b.start(same)
+	b.start(settings(configMap("cm")))
+	policies := 0
+	for i := range b.log {
+		if _, ok := b.log[i].Event.Data.(*journal.Policy); ok {
+			policies++
+		}
+	}
+	require.Equal(t, 1, policies)
+}
+
 func TestAGroupThatOnlyAppearsInEventsGetsTheDefaults(t *testing.T) {
 	b := newBench(t)
 	s := Settings{Defaults: policy.Default()}

@@ -90,7 +90,7 @@ func (f *fold) policy(d *journal.Policy) Result {
 	if d.Decision != nil && d.Decision.Projector != f.v.projector {
 		return f.result(Void, "its projector is not the one that took over last")
 	}
-	if d.Decision != nil && f.g.FromFile.says(d) {
+	if d.Decision != nil && f.g.FromFile.Says(d) {
 		return f.result(Duplicate, "the configuration has said so before")
 	}
 	if d.Decision != nil && f.g.FromFile != nil && d.Decision.Basis <= f.g.FromFile.Basis {
@@ -107,8 +107,8 @@ func (f *fold) policy(d *journal.Policy) Result {
 	return f.applied()
 }
 
-// says whether a policy record repeats what the configuration said last.
-func (c *FromFile) says(d *journal.Policy) bool {
+// Says tells whether a policy record repeats what the configuration said last, for which it may be nil.
+func (c *FromFile) Says(d *journal.Policy) bool {
 	return c != nil && d.Targets != nil && samePolicy(c.Policy, d.Policy) && slices.EqualFunc(c.Targets, *d.Targets, sameTarget)
 }
 
