@@ -28,9 +28,14 @@ func token(name string) string {
 	if name == "" {
 		return noName
 	}
+	return escape(name, "")
+}
+
+// escape percent-encodes whatever is neither plain nor kept.
+func escape(name, keep string) string {
 	escaped := 0
 	for i := range len(name) {
-		if !plain(name[i]) {
+		if c := name[i]; !plain(c) && strings.IndexByte(keep, c) < 0 {
 			escaped++
 		}
 	}
@@ -39,7 +44,7 @@ func token(name string) string {
 	}
 	b := make([]byte, 0, len(name)+2*escaped)
 	for i := range len(name) {
-		if c := name[i]; plain(c) {
+		if c := name[i]; plain(c) || strings.IndexByte(keep, c) >= 0 {
 			b = append(b, c)
 		} else {
 			b = append(b, '%', hexUpper[c>>4], hexUpper[c&15])

@@ -1,7 +1,5 @@
 package journal
 
-import "net/url"
-
 // order is promoted to every kind that an operator speaks.
 func (o *Order) order() *Order { return o }
 
@@ -34,5 +32,5 @@ func source(role, name string) string {
 	if name == "" {
 		return ""
 	}
-	return role + url.PathEscape(name)
+	return role + escape(name, ".~@:")
 }
