@@ -248,8 +248,29 @@ func (c *Core) react(r *journal.Record, result view.Result) {
 		c.verify(g)
 		return
 	}
+	if d, ok := r.Event.Data.(*journal.Watch); ok && d.Gap && result.Verdict == view.Applied {
+		c.returned(g, d.Target, r.Event.Component)
+	}
 	if result.Component != nil {
 		c.reactTo(g, result.Component, r.Sequence)
+	}
+}
+
+// returned has writes tried soon that failed while a target was away: its observer has just reached it again. They are
+// spread over a second, so that what waited together does not come back together.
+func (c *Core) returned(g *view.Group, target, component string) {
+	spec := g.TargetSpec(target)
+	if spec == nil {
+		return
+	}
+	names := []string{component}
+	if component == "" {
+		names = slices.Sorted(maps.Keys(g.Components))
+	}
+	for _, name := range names {
+		if w := c.writers[c.object(g, spec, name)]; w != nil && w.failures > 0 && !w.patient {
+			w.hurry(c.view.Time().Add(time.Duration(c.opts.Random.Int64N(int64(spread)))))
+		}
 	}
 }
 

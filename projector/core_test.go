@@ -298,6 +298,44 @@ func TestTheBackendsRetryAfterIsKept(t *testing.T) {
 	require.Len(t, d.under, 1)
 }
 
+// TestAWriteComesBackWithItsTarget has a target away for long: what failed meanwhile is written within a second after
+// its observer is back, not when the backoff ends. What is refused, or asked to wait, waits.
+func TestAWriteComesBackWithItsTarget(t *testing.T) {
+	for name, c := range map[string]struct {
+		target    journal.Target
+		component string // of the gap
+		err       error
+		soon      bool
+	}{
+		"one object":                     {configMap("cm"), "", errors.New("unreachable"), true},
+		"one for each component":         {journal.Target{Name: "cm", Kind: "test", Object: "{component}"}, "rest", ErrUnknownOutcome, true},
+		"all that are one for each":      {journal.Target{Name: "cm", Kind: "test", Object: "{component}"}, "", errors.New("unreachable"), true},
+		"another component's":            {journal.Target{Name: "cm", Kind: "test", Object: "{component}"}, "other", errors.New("unreachable"), false},
+		"what is refused stays so":       {configMap("cm"), "", fmt.Errorf("%w: 403", ErrPermanent), false},
+		"what was asked to wait does so": {configMap("cm"), "", &RetryAfter{After: time.Minute, Err: errors.New("429")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			d := b.start(settings(c.target))
+			b.confirm("rest", "S1", "http://a")
+			w := d.writers[d.object(d.view.Group("g"), &c.target, "rest")]
+			for range 8 {
+				b.finish(d, Receipt{}, c.err)
+				b.after(w.retryAt.Sub(b.now))
+			}
+			b.finish(d, Receipt{}, c.err)
+			b.say(c.component, &journal.Watch{Target: "cm", Gap: true})
+			b.after(spread)
+			require.Equal(t, c.soon, len(d.under) == 1)
+			if c.soon {
+				b.finish(d, Receipt{}, c.err)
+				b.after(firstRetry)
+				require.Len(t, d.under, 1, "the backoff begins anew")
+			}
+		})
+	}
+}
+
 func TestAConflictIsReadAgainAtOnceAfterTheLogIsReadToItsEnd(t *testing.T) {
 	b := newBench(t)
 	d := b.start(settings(configMap("cm")))

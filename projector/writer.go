@@ -22,6 +22,7 @@ const (
 	permanentRetry = 5 * time.Minute
 	firstConflict  = 20 * time.Millisecond // after a conflict: somebody else is writing, nothing is wrong
 	lastConflict   = time.Second
+	spread         = time.Second // over which writes come back that waited for a target
 )
 
 // How many writes may be under way: to one target, and to the built-in bucket, which commits what comes together.
@@ -51,6 +52,7 @@ type writer struct {
 	behind   uint64    // until the view is here
 	retryAt  time.Time // zero: at once
 	failures int       // in a row
+	patient  bool      // what failed last is not to be tried before its time, whatever happens
 
 	push     uint64            // id of the one under way
 	document *Document         // under way, or tried last
@@ -291,6 +293,7 @@ func (w *writer) judge(jitter func(time.Duration) time.Duration, err error) time
 	n := w.failures
 	w.reread, w.wanted, w.failures = true, true, n+1
 	var asked *RetryAfter
+	w.patient = errors.Is(err, ErrPermanent) || errors.As(err, &asked)
 	switch {
 	case errors.Is(err, ErrPermanent):
 		return permanentRetry
@@ -302,6 +305,14 @@ func (w *writer) judge(jitter func(time.Duration) time.Duration, err error) time
 		return max(asked.After, jitter(min(firstRetry<<min(n, 10), lastRetry)))
 	}
 	return jitter(min(firstRetry<<min(n, 10), lastRetry))
+}
+
+// hurry ends the backoff: a write that is under way and fails all the same begins with the shortest wait again.
+func (w *writer) hurry(at time.Time) {
+	w.failures = 0
+	if w.retryAt.After(at) {
+		w.retryAt = at
+	}
 }
 
 // reject remembers what the layout can't hold, so that it is not tried over and over.
