@@ -34,7 +34,8 @@ build: ## build bin/journald
 	CGO_ENABLED=0 go build -trimpath -buildvcs=$(STAMP) -ldflags '-s -w' -o bin/journald ./cmd/journald
 
 .PHONY: testenv
-testenv: ## build what tests run against, kube-apiserver and etcd; kept in the user's cache, by version
+testenv: ## install ZooKeeper and Java (as root), build kube-apiserver and etcd; what is there already stays
+	@.ci/install
 	go run ./internal/testenv/cmd/kubebuild
 
 # One package at a time: most of them start servers, and would only take the processor from each other.
@@ -52,6 +53,7 @@ lint: ## check style, layers and formatting, and that go.mod is tidy
 	$(LINTER) run ./...
 	go mod tidy -diff
 	bash -n .ci/run
+	bash -n .ci/install
 
 .PHONY: fmt
 fmt: ## format the code

@@ -135,41 +135,17 @@ func NewKubernetes(tb testing.TB) *Kubernetes {
 
 // SharedKubernetes is one API server for all tests of a package, started by the first that asks. Its zero
 // value is ready; Run stops it.
-type SharedKubernetes struct {
-	mu   sync.Mutex
-	kube *Kubernetes
-	err  error
-}
+type SharedKubernetes struct{ shared shared[*Kubernetes] }
 
 // Config returns the configuration of an administrator of the shared API server. Tests that share it keep to
 // their own Namespace.
 func (s *SharedKubernetes) Config(tb testing.TB) *rest.Config {
 	tb.Helper()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kube == nil && s.err == nil {
-		s.kube, s.err = StartKubernetes(tb.Context())
-	}
-	if s.err != nil {
-		tb.Fatal(s.err)
-	}
-	return rest.CopyConfig(s.kube.Config)
+	return rest.CopyConfig(s.shared.get(tb, StartKubernetes).Config)
 }
 
 // Run runs the tests, a *testing.M, and then stops the API server. It returns the exit code for TestMain.
-func (s *SharedKubernetes) Run(tests interface{ Run() int }) int {
-	code := tests.Run()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.kube == nil {
-		return code
-	}
-	if err := s.kube.Stop(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return max(code, 1)
-	}
-	return code
-}
+func (s *SharedKubernetes) Run(tests interface{ Run() int }) int { return s.shared.run(tests) }
 
 // Namespace creates a namespace that no other test has.
 func Namespace(tb testing.TB, config *rest.Config) string {

@@ -113,3 +113,22 @@ func TestKubernetesRestartsWithItsData(t *testing.T) {
 	require.NoError(t, own.StartAPIServer())
 	require.Equal(t, map[string]string{"k": "kept"}, configMapData(t, own.Config, namespace))
 }
+
+func TestKubernetesRestoresABackup(t *testing.T) {
+	own := testenv.NewKubernetes(t)
+	namespace := testenv.Namespace(t, own.Config)
+	kept := createConfigMap(t, own.Config, namespace, map[string]string{"k": "kept"})
+	require.NoError(t, own.Backup())
+
+	configMaps := clientset(t, own.Config).CoreV1().ConfigMaps(namespace)
+	lost := kept.DeepCopy()
+	lost.Data["k"] = "lost"
+	lost, err := configMaps.Update(t.Context(), lost, metav1.UpdateOptions{})
+	require.NoError(t, err)
+	require.NoError(t, own.Restore())
+	restored, err := configMaps.Get(t.Context(), "cm", metav1.GetOptions{})
+	require.NoError(t, err)
+	require.Equal(t, kept.ResourceVersion, restored.ResourceVersion)
+	require.Equal(t, "kept", restored.Data["k"])
+	require.NotEqual(t, kept.ResourceVersion, lost.ResourceVersion)
+}
