@@ -84,10 +84,18 @@ func (p *Projector) watchedTargets() map[watched]journal.Target {
 func (p *Projector) watch(ctx context.Context, group string, spec journal.Target) {
 	backend, _, _ := strings.Cut(spec.Kind, "/")
 	source := "observer/" + p.cfg.Instance + "/" + backend
+	var begun sync.Map // components
+	report := func(o Observation) error {
+		if o.Gap {
+			_, again := begun.LoadOrStore(o.Component, true)
+			p.sightings.gap(group, spec.Name, o, !again, time.Now())
+		}
+		return p.report(ctx, source, group, spec.Name, o)
+	}
 	for ctx.Err() == nil {
 		target, err := p.targets.get(group, spec)
 		if err == nil {
-			err = target.Watch(ctx, func(o Observation) error { return p.report(ctx, source, group, spec.Name, o) })
+			err = target.Watch(ctx, report)
 		}
 		if ctx.Err() != nil {
 			return

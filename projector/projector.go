@@ -38,7 +38,7 @@ type Config struct {
 	Log      journal.Log
 	Lease    Lease
 	Connect  Connect // makes the targets that groups describe
-	Leaders  Target  // the built-in key-value bucket; nil: none
+	Leaders  Leaders // the built-in key-value bucket; nil: none
 	Settings Settings
 	Meter    Meter // nil: none
 	Logger   *slog.Logger
@@ -68,8 +68,10 @@ type Status struct {
 // Projector is the loop around a [Core]: it follows the log, and acts while it holds the lease and its takeover is the
 // newest. What is folded can be read at any time, acting or not.
 type Projector struct {
-	cfg     Config
-	targets *targets
+	cfg        Config
+	targets    *targets
+	complaints *complaints
+	sightings  *sightings
 
 	mu       sync.RWMutex // guards core for readers; the loop alone changes it
 	core     *Core
@@ -92,6 +94,7 @@ func New(cfg Config) (*Projector, error) {
 	}
 	p := &Projector{cfg: cfg, changed: make(chan struct{}), settings: make(chan Settings), inbox: make(chan func(), 256)}
 	p.targets = newTargets(cfg.Connect)
+	p.complaints, p.sightings = newComplaints(cfg.Logger), newSightings(cfg.Logger)
 	p.status.Instance = cfg.Instance
 	p.core = NewCore(Options{
 		Instance: cfg.Instance, Settings: cfg.Settings, Leaders: cfg.Leaders != nil,
@@ -249,10 +252,21 @@ func (p *Projector) drain() {
 }
 
 func (p *Projector) apply(batch []journal.Record) {
+	for _, tell := range p.fold(batch) {
+		tell()
+	}
+}
+
+// fold applies records, and hands out what there is to tell the log of them.
+func (p *Projector) fold(batch []journal.Record) (tell []func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.received = time.Now()
 	for i := range batch {
 		result := p.core.Apply(&batch[i])
+		if p.core.Active() {
+			tell = append(tell, p.sightings.folded(&batch[i], result, p.received)...)
+		}
 		p.verdicts.add(batch[i].Sequence, result)
 		if _, ok := batch[i].Event.Data.(*journal.Policy); ok {
 			p.retarget = true
@@ -261,9 +275,9 @@ func (p *Projector) apply(batch []journal.Record) {
 			p.cfg.Meter.Applied(&batch[i], result)
 		}
 	}
-	p.received = time.Now()
 	close(p.changed)
 	p.changed = make(chan struct{})
+	return tell
 }
 
 // now is the log's clock: the newest record's time and what has passed since it was received.
@@ -285,6 +299,9 @@ func (p *Projector) act(a *acting, timer *time.Timer) {
 	p.mu.Unlock()
 
 	ctx, began := a.sync(active)
+	if began {
+		p.complaints.forget()
+	}
 	for _, b := range work.Batches {
 		p.spawn(func() { p.store(ctx, b) })
 	}
@@ -344,10 +361,7 @@ func (p *Projector) push(ctx context.Context, push Push) {
 		return
 	}
 	took := time.Since(began)
-	if err != nil && !errors.Is(err, ErrConflict) {
-		p.cfg.Logger.Warn("a push failed", "group", push.Object.Group, "target", push.Object.Target,
-			"component", push.Object.Component, "sequence", push.Document.Sequence, "error", err)
-	}
+	p.complaints.pushed(ctx, push, receipt, err, time.Now())
 	p.say(ctx, func() {
 		if p.cfg.Meter != nil {
 			p.cfg.Meter.Pushed(push.Object, err, receipt, took)
@@ -360,7 +374,7 @@ func (p *Projector) write(ctx context.Context, push Push) (Receipt, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if push.Object.Target == "" {
-		return p.cfg.Leaders.Push(ctx, push.Document)
+		return p.cfg.Leaders(push.Object.Group).Push(ctx, push.Document)
 	}
 	target, err := p.targets.get(push.Object.Group, push.Spec)
 	if err != nil {

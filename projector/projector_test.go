@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -59,6 +60,16 @@ func (m *memory) Push(_ context.Context, doc *projector.Document) (projector.Rec
 	return projector.Receipt{Revision: m.revision, Wrote: true}, nil
 }
 
+func (m *memory) Read(_ context.Context, components []string) ([]projector.Observation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	shown := make([]projector.Observation, len(components))
+	for i, name := range components {
+		shown[i] = projector.Observation{Component: name, Revision: m.revision, Sequence: m.sequence, Entry: m.entries[name].Leader}
+	}
+	return shown, nil
+}
+
 func (m *memory) Watch(ctx context.Context, report func(projector.Observation) error) error {
 	m.mu.Lock()
 	m.report = report
@@ -66,8 +77,23 @@ func (m *memory) Watch(ctx context.Context, report func(projector.Observation) e
 	if err := report(projector.Observation{Gap: true}); err != nil {
 		return err
 	}
+	for _, o := range m.shown() {
+		if err := report(o); err != nil {
+			return err
+		}
+	}
 	<-ctx.Done()
 	return context.Cause(ctx)
+}
+
+// shown is the full observation that ends a gap.
+func (m *memory) shown() (all []projector.Observation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for name, e := range m.entries {
+		all = append(all, projector.Observation{Component: name, Revision: m.revision, Sequence: m.sequence, Entry: e.Leader})
+	}
+	return all
 }
 
 // await waits until the object shows an address for a component.
@@ -87,6 +113,24 @@ func (m *memory) await(t *testing.T, component, address string) {
 			require.Failf(t, "never shown", "%s at %s; it shows %+v", component, address, e.Leader)
 		}
 	}
+}
+
+// lines is what a log was told.
+type lines struct {
+	mu sync.Mutex
+	b  strings.Builder
+}
+
+func (l *lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(text)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 func openLog(t *testing.T) *stream.Log {
@@ -113,12 +157,17 @@ type running struct {
 
 func start(t *testing.T, l *stream.Log, name string, targets map[string]projector.Target) *running {
 	t.Helper()
+	return startLogging(t, l, name, targets, slog.New(slog.DiscardHandler))
+}
+
+func startLogging(t *testing.T, l *stream.Log, name string, targets map[string]projector.Target, logger *slog.Logger) *running {
+	t.Helper()
 	var specs []journal.Target
 	for target := range targets {
 		specs = append(specs, journal.Target{Name: target, Kind: "memory"})
 	}
 	p, err := projector.New(projector.Config{
-		Instance: name, Log: l, Lease: l.NewLease(500 * time.Millisecond), Logger: slog.New(slog.DiscardHandler),
+		Instance: name, Log: l, Lease: l.NewLease(500 * time.Millisecond), Logger: logger,
 		Settings: projector.Settings{Defaults: policy.Default(), Groups: map[string]projector.Group{
 			"g": {Policy: policy.Default(), Targets: specs},
 		}},
@@ -169,7 +218,15 @@ func (r *running) until(t *testing.T, what string, ok func(*view.View) bool) {
 
 func (r *running) active(t *testing.T) {
 	t.Helper()
-	r.until(t, "active", func(*view.View) bool { return r.Status().Active })
+	deadline := time.After(limit)
+	for !r.Status().Active {
+		select {
+		case <-r.Changed():
+		case <-time.After(10 * time.Millisecond): // it may become so without a record
+		case <-deadline:
+			require.Fail(t, "never active")
+		}
+	}
 }
 
 func event(id, component string, data journal.Data) journal.Event {
@@ -229,6 +286,66 @@ func TestAnObservationOfTheTargetIsStoredAndRepaired(t *testing.T) {
 		a := v.Group("g").Components["rest"].Anomalies
 		return len(a) == 1 && a[0].Name == "drift"
 	})
+}
+
+// TestWhatGoesWrongIsLogged has a target refuse, take writes again, be changed by somebody else, and be watched anew.
+func TestWhatGoesWrongIsLogged(t *testing.T) {
+	l, m := openLog(t), newMemory()
+	m.refuse = errors.New("refused")
+	var out lines
+	p := startLogging(t, l, "journald-0", map[string]projector.Target{"cm": m}, slog.New(slog.NewTextHandler(&out, nil)))
+	sequence := lead(t, l, "rest", "S1", "http://a")
+	state := func(want string) {
+		t.Helper()
+		p.until(t, want, func(v *view.View) bool {
+			if v.Group("g") == nil || v.Group("g").Components["rest"] == nil {
+				return false
+			}
+			target := v.Group("g").Components["rest"].Targets["cm"]
+			return target != nil && target.State == want
+		})
+	}
+	state(view.Failing)
+	m.mu.Lock()
+	m.refuse = nil
+	m.mu.Unlock()
+	state(view.InSync)
+	m.mu.Lock()
+	seen := projector.Observation{Component: "rest", Revision: m.revision + 1, Sequence: m.sequence}
+	m.revision++
+	report := m.report
+	m.mu.Unlock()
+	require.NoError(t, report(seen))
+	p.until(t, "drift noted", func(v *view.View) bool { return v.Group("g").Components["rest"].Targets["cm"].DriftTotal == 1 })
+	require.NoError(t, report(projector.Observation{Gap: true}))
+	p.end(t)
+	for _, want := range []string{
+		fmt.Sprintf(`level=WARN msg="a push failed" group=g target=cm sequence=%d failures=1 error=refused`, sequence),
+		fmt.Sprintf(`level=INFO msg="pushes succeed again" group=g target=cm sequence=%d revision=1 failures=`, sequence),
+		`level=WARN msg="an anomaly was seen" group=g sequence=`, ` component=rest target=cm revision=2 anomaly=drift detail="cm was seen to show nothing`,
+		`level=INFO msg="a watch begins anew, and may have missed something" group=g target=cm untold=0`,
+	} {
+		require.Equal(t, 1, strings.Count(out.String(), want), "%s\n%s", want, out.String())
+	}
+}
+
+// TestALookIsAtTheNewestDescription of a group's targets.
+func TestALookIsAtTheNewestDescription(t *testing.T) {
+	l, m := openLog(t), newMemory()
+	p := start(t, l, "journald-0", map[string]projector.Target{"cm": m, "gone": nil})
+	sequence := lead(t, l, "rest", "S1", "http://a")
+	m.await(t, "rest", "http://a")
+	got := p.Look(t.Context(), "g", "cm", []string{"other", "rest"})
+	require.Equal(t, []string{"other", "rest"}, []string{got[0].Component, got[1].Component})
+	require.Equal(t, sequence, got[1].Sequence)
+	require.Equal(t, "http://a", got[1].Entry.Address)
+	require.Nil(t, got[0].Entry)
+	require.Equal(t, "no target gone", p.Look(t.Context(), "g", "gone", []string{"rest"})[0].Error)
+	for _, nowhere := range [][2]string{{"g", "none"}, {"none", "cm"}} {
+		require.Contains(t, p.Look(t.Context(), nowhere[0], nowhere[1], []string{"rest"})[0].Error, "no target of this name")
+	}
+	require.False(t, p.HasBuiltIn())
+	require.Contains(t, p.Look(t.Context(), "g", "", []string{"rest"})[0].Error, "no target of this name")
 }
 
 func TestATargetThatCannotBeMadeFailsAloneAndForGood(t *testing.T) {

@@ -76,6 +76,10 @@ type Target interface {
 	// Push makes one object show the document. When ctx ends while a write is under way the outcome is unknown.
 	Push(ctx context.Context, doc *Document) (Receipt, error)
 
+	// Read says what the target shows now for each of these components, in their order, as the backend itself says and
+	// not what was seen of it before. It writes nothing.
+	Read(ctx context.Context, components []string) ([]Observation, error)
+
 	// Watch reports what the target shows, beginning with a gap and a full observation, and whenever something about
 	// leadership changes: entry, holder, participants, or a sequence that fell or vanished. What this Target wrote
 	// itself need not be reported. It goes on through every failure of the backend until ctx ends, or report fails,
@@ -86,6 +90,9 @@ type Target interface {
 // Connect makes the Target that a description means. An error says that the description can't be served; it is
 // permanent.
 type Connect func(group string, spec journal.Target) (Target, error)
+
+// Leaders is where every group is shown without being described, each as a Target of its own.
+type Leaders func(group string) Target
 
 var (
 	// ErrConflict says that the object changed between read and write. Nothing was written.

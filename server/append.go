@@ -67,14 +67,8 @@ func waitOf(raw string) (wait string, timeout time.Duration, err error) {
 	if wait = query.Get("wait"); wait != waitNot && wait != waitApplied && wait != waitPublished {
 		return "", 0, badQuery("wait", "is neither applied nor published")
 	}
-	timeout = defaultWait
-	if text := query.Get("timeout"); text != "" {
-		timeout, err = time.ParseDuration(text)
-		if err != nil || timeout <= 0 || timeout > longestWait {
-			return "", 0, badQuery("timeout", "is no duration up to "+longestWait.String()+"; write it like 30s")
-		}
-	}
-	return wait, timeout, nil
+	timeout, err = timeoutOf(query)
+	return wait, timeout, err
 }
 
 func (s *Server) append(ctx context.Context, in *input) ([]api.Ack, error) {
@@ -180,7 +174,7 @@ func published(v *view.View, e *journal.Event) bool {
 	}
 	for i := range g.Targets {
 		spec := &g.Targets[i]
-		if spec.Observe || !spec.Shows(c.Name) {
+		if !g.Keeps(spec) || !spec.Shows(c.Name) {
 			continue
 		}
 		t := c.Targets[spec.Name]

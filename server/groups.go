@@ -10,7 +10,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/view"
+	"github.com/leadership-journal/journald/view/compare"
 )
 
 func (s *Server) getGroups(w http.ResponseWriter, r *http.Request) error {
@@ -18,7 +20,7 @@ func (s *Server) getGroups(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, err := limitOf(query, 100, 1000)
+	limit, err := limitOf(query)
 	if err != nil {
 		return err
 	}
@@ -36,21 +38,28 @@ func (s *Server) groupRows(after string, limit int) api.Groups {
 	page := api.Groups{Groups: []api.GroupRow{}}
 	s.opts.Projector.Read(func(v *view.View) {
 		page.Sequence = v.Sequence()
-		names := slices.Sorted(maps.Keys(v.Groups()))
-		first, found := slices.BinarySearch(names, after)
-		if found {
-			first++
-		}
-		names = names[first:]
-		if len(names) > limit {
-			names = names[:limit]
-			page.Next = cursor(names[limit-1])
-		}
+		var names []string
+		names, page.Next = groupsAfter(v, after, limit)
 		for _, name := range names {
 			page.Groups = append(page.Groups, groupRow(v.Group(name)))
 		}
 	})
 	return page
+}
+
+// groupsAfter are the names of a page of groups, and the cursor of the next one.
+func groupsAfter(v *view.View, after string, limit int) (names []string, next string) {
+	names = slices.Sorted(maps.Keys(v.Groups()))
+	first, found := slices.BinarySearch(names, after)
+	if found {
+		first++
+	}
+	names = names[first:]
+	if len(names) > limit {
+		names = names[:limit]
+		next = cursor(names[limit-1])
+	}
+	return names, next
 }
 
 func groupRow(g *view.Group) api.GroupRow {
@@ -74,10 +83,18 @@ func componentRow(g *view.Group, c *view.Component) api.Row {
 	}
 	for _, spec := range g.Targets {
 		if t := c.Targets[spec.Name]; t != nil && spec.Shows(c.Name) {
-			row.Targets = append(row.Targets, api.TargetState{Name: spec.Name, State: cmp.Or(t.State, view.Pending), Error: t.Error})
+			row.Targets = append(row.Targets, api.TargetState{Name: spec.Name, State: stateOf(g, &spec, t), Error: t.Error})
 		}
 	}
 	return row
+}
+
+// stateOf is how far a target is, in a word.
+func stateOf(g *view.Group, spec *journal.Target, t *view.Target) string {
+	if !g.Keeps(spec) {
+		return compare.Observed
+	}
+	return cmp.Or(t.State, view.Pending)
 }
 
 func candidateRow(g *view.Group, k *view.Candidate) api.CandidateRow {
@@ -143,8 +160,12 @@ func (s *Server) getComponent(w http.ResponseWriter, r *http.Request) error {
 		}
 		out := &api.Component{Sequence: v.Sequence(), Group: g.Name, Phase: c.Phase(), Ready: readiness(c), Component: *c}
 		for _, spec := range g.Targets {
-			if spec.Shows(c.Name) {
-				out.TargetSpecs = append(out.TargetSpecs, spec)
+			if !spec.Shows(c.Name) {
+				continue
+			}
+			out.TargetSpecs = append(out.TargetSpecs, spec)
+			if !g.Keeps(&spec) {
+				out.Observed = append(out.Observed, spec.Name)
 			}
 		}
 		return out, nil
@@ -171,9 +192,17 @@ func (s *Server) answerFromView(w http.ResponseWriter, find func(*view.View) (an
 func groupOf(v *view.View, r *http.Request) (*view.Group, error) {
 	g := v.Group(r.PathValue("group"))
 	if g == nil {
-		return nil, refuse(http.StatusNotFound, "no-group", "the journal never spoke of a group of this name; /v1/groups lists those it knows")
+		return nil, noGroup()
 	}
 	return g, nil
+}
+
+func noGroup() *refusal {
+	return refuse(http.StatusNotFound, "no-group", "the journal never spoke of a group of this name; /v1/groups lists those it knows")
+}
+
+func noComponent(g *view.Group) *refusal {
+	return refuse(http.StatusNotFound, "no-component", "the group has no component of this name; /v1/groups/"+g.Name+" lists those it has")
 }
 
 func componentOf(v *view.View, r *http.Request) (*view.Group, *view.Component, error) {
@@ -183,8 +212,7 @@ func componentOf(v *view.View, r *http.Request) (*view.Group, *view.Component, e
 	}
 	c := g.Components[r.PathValue("component")]
 	if c == nil {
-		return nil, nil, refuse(http.StatusNotFound, "no-component",
-			"the group has no component of this name; /v1/groups/"+g.Name+" lists those it has")
+		return nil, nil, noComponent(g)
 	}
 	return g, c, nil
 }

@@ -65,7 +65,7 @@ func start(tb testing.TB, o options) *harness {
 	metrics, err := server.NewMetrics(h.registry, server.MetricsOptions{MaxSeries: 100, Version: "test", Revision: "none"})
 	require.NoError(tb, err)
 	h.projector, err = projector.New(projector.Config{
-		Instance: "test", Log: h.log, Lease: h.log.NewLease(2 * time.Second), Connect: o.connect, Leaders: bucket,
+		Instance: "test", Log: h.log, Lease: h.log.NewLease(2 * time.Second), Connect: o.connect, Leaders: bucket.Target,
 		Settings: o.settings, Meter: metrics, Logger: logger,
 	})
 	require.NoError(tb, err)

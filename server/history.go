@@ -18,7 +18,7 @@ func (s *Server) getHistory(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, err := limitOf(query, 100, 1000)
+	limit, err := limitOf(query)
 	if err != nil {
 		return err
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/projector"
 )
 
@@ -15,7 +16,9 @@ type memory struct {
 	revision uint64
 	sequence uint64
 	entries  map[string]projector.Entry
-	open     chan struct{} // closed: writes go through
+	open     chan struct{}               // closed: writes go through
+	refuse   error                       // nil, or what comes of every write
+	reading  func(context.Context) error // nil, or what comes before every read
 }
 
 func newMemory() *memory {
@@ -31,6 +34,9 @@ func (m *memory) Push(ctx context.Context, doc *projector.Document) (projector.R
 	case <-ctx.Done():
 		return projector.Receipt{}, projector.ErrUnknownOutcome
 	}
+	if m.refuse != nil {
+		return projector.Receipt{}, m.refuse
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.sequence > doc.Sequence {
@@ -40,6 +46,32 @@ func (m *memory) Push(ctx context.Context, doc *projector.Document) (projector.R
 	m.sequence = doc.Sequence
 	maps.Copy(m.entries, doc.Entries)
 	return projector.Receipt{Revision: m.revision, Wrote: true, Changed: slices.Sorted(maps.Keys(doc.Entries))}, nil
+}
+
+func (m *memory) Read(ctx context.Context, components []string) ([]projector.Observation, error) {
+	if m.reading != nil {
+		if err := m.reading(ctx); err != nil {
+			return nil, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	shown := make([]projector.Observation, len(components))
+	for i, name := range components {
+		shown[i] = projector.Observation{
+			Component: name, Revision: m.revision, Sequence: m.sequence, Entry: m.entries[name].Leader, Holder: "h",
+		}
+	}
+	return shown, nil
+}
+
+// write has somebody else change what is shown.
+func (m *memory) write(sequence uint64, component string, leader *journal.LeaderInfo) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.revision++
+	m.sequence = sequence
+	m.entries[component] = projector.Entry{Leader: leader}
 }
 
 func (m *memory) Watch(ctx context.Context, _ func(projector.Observation) error) error {

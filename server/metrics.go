@@ -60,7 +60,6 @@ type tally struct {
 const (
 	mostTargets = 200
 	mostIntents = 4096
-	builtIn     = "kv" // the label of the built-in key-value bucket
 	other       = "other"
 )
 
@@ -146,7 +145,7 @@ func (m *Metrics) lag(r *journal.Record, result view.Result) {
 // target is a name as a label, of which there are not too many.
 func (m *Metrics) target(name string) string {
 	if name == "" {
-		return builtIn
+		return projector.BuiltIn
 	}
 	if _, known := m.targets[name]; !known {
 		if len(m.targets) >= mostTargets {

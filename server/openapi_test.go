@@ -29,11 +29,11 @@ type description struct {
 	} `json:"components"`
 }
 
-func described(t *testing.T, h *harness) *description {
-	t.Helper()
+func described(tb testing.TB, h *harness) *description {
+	tb.Helper()
 	var d description
 	h.get("/openapi.json", &d)
-	require.Equal(t, "3.1.0", d.OpenAPI)
+	require.Equal(tb, "3.1.0", d.OpenAPI)
 	return &d
 }
 
@@ -82,6 +82,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"GET", "/v1/groups/{group}", "/v1/groups/flink", "", 200},
 		{"GET", "/v1/groups/{group}", "/v1/groups/none", "", 404},
 		{"GET", component, "/v1/groups/flink/components/rest", "", 200},
+		{"GET", "/v1/diff", "/v1/diff", "", 200},
+		{"GET", "/v1/diff", "/v1/diff?component=rest", "", 400},
 		{"GET", component + "/leader", "/v1/groups/flink/components/rest/leader", "", 200},
 		{"GET", component + "/leader", "/v1/groups/flink/components/rest/leader?candidate=x", "", 503},
 		{"GET", component + "/history", "/v1/groups/flink/components/rest/history", "", 200},

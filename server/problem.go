@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/leadership-journal/journald/internal/api"
 	"github.com/leadership-journal/journald/journal"
@@ -130,7 +131,7 @@ func answer(w http.ResponseWriter, status int, body any) {
 }
 
 func send(w http.ResponseWriter, status int, body any) {
-	text, err := json.Marshal(body, json.Deterministic(true))
+	text, err := json.Marshal(body, json.Deterministic(true), jsontext.AllowInvalidUTF8(true)) // what others wrote is anything
 	if err != nil {
 		http.Error(w, "this answer can't be written as JSON", http.StatusInternalServerError)
 		return

@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/leadership-journal/journald/internal/nearest"
 )
@@ -19,17 +20,36 @@ func knownParameter(name string, times int, known []string) error {
 	return nil
 }
 
+// Sizes of a page.
+const (
+	usualPage = 100
+	mostPage  = 1000
+)
+
 // limitOf is the size of a page.
-func limitOf(query url.Values, usual, most int) (int, error) {
+func limitOf(query url.Values) (int, error) {
 	text := query.Get("limit")
 	if text == "" {
-		return usual, nil
+		return usualPage, nil
 	}
 	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > most {
-		return 0, badQuery("limit", "is not a number from 1 to "+strconv.Itoa(most))
+	if err != nil || n < 1 || n > mostPage {
+		return 0, badQuery("limit", "is not a number from 1 to "+strconv.Itoa(mostPage))
 	}
 	return n, nil
+}
+
+// timeoutOf is how long an answer may be waited for.
+func timeoutOf(query url.Values) (time.Duration, error) {
+	text := query.Get("timeout")
+	if text == "" {
+		return defaultWait, nil
+	}
+	timeout, err := time.ParseDuration(text)
+	if err != nil || timeout <= 0 || timeout > longestWait {
+		return 0, badQuery("timeout", "is no duration up to "+longestWait.String()+"; write it like 30s")
+	}
+	return timeout, nil
 }
 
 // cursor is where a page ends. It is opaque to those who get it.

@@ -72,7 +72,7 @@ func (s *Server) getEvents(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	limit, err := limitOf(query, 100, 1000)
+	limit, err := limitOf(query)
 	if err != nil {
 		return err
 	}

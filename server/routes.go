@@ -25,6 +25,7 @@ func (s *Server) routes() []route {
 		{"GET", component + "/leader", s.getLeader},
 		{"OPTIONS", component + "/leader", s.leaderOptions},
 		{"GET", component + "/history", s.getHistory},
+		{"GET", "/v1/diff", s.getDiff},
 		{"GET", "/v1/watch", s.watch},
 		{"GET", "/livez", s.livez},
 		{"GET", "/readyz", s.readyz},

@@ -71,6 +71,7 @@ type Server struct {
 	streams   context.Context // ends what would never end by itself
 	endStream context.CancelFunc
 	watchers  chan struct{} // one token for each stream under way
+	diffs     chan struct{} // one token for each comparison under way
 }
 
 // mostWatchers is how many streams of events may be under way.
@@ -83,7 +84,7 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	}
 	s := &Server{
 		opts: opts, log: opts.Logger, now: time.Now, began: time.Now(), sampler: newSampler(opts.Size),
-		watchers: make(chan struct{}, mostWatchers), writing: writeTimeout,
+		watchers: make(chan struct{}, mostWatchers), diffs: make(chan struct{}, mostDiffs), writing: writeTimeout,
 	}
 	s.groups = newGroupGate(opts.Projector)
 	s.streams, s.endStream = context.WithCancel(ctx)

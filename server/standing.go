@@ -12,8 +12,9 @@ import (
 type standing struct {
 	metrics *Metrics
 
-	lastSequence, bytes, maxBytes, applied, active, lag        *prometheus.Desc
-	drift, leaderInfo, leaderEpoch, leaderless, alerts, master *prometheus.Desc
+	lastSequence, bytes, maxBytes, applied, active, lag *prometheus.Desc
+	leaderInfo, leaderEpoch, leaderless, alerts, master *prometheus.Desc
+	targets                                             *targetStanding
 }
 
 func newStanding(m *Metrics) *standing {
@@ -25,13 +26,13 @@ func newStanding(m *Metrics) *standing {
 		applied:      desc("applied_sequence", "Newest sequence that this instance has folded."),
 		active:       desc("projector_active", "1 where this instance decides and pushes."),
 		lag:          desc("projector_lag_seconds", "Age of what this instance has folded last, 0 where there is nothing newer."),
-		drift:        desc("target_drift_total", "Times that a target was seen to show something else.", "target"),
 		leaderInfo:   desc("leader_info", "1, with the holder of the open term as a label.", "group", "component", "candidate"),
 		leaderEpoch:  desc("leader_epoch", "Epoch of the newest term.", "group", "component"),
 		leaderless:   desc("leaderless_seconds_total", "Time in which nobody led though somebody could.", "group", "component"),
 		alerts:       desc("alerts_active", "1 for each alert that is active.", "name", "group", "component"),
 		master: prometheus.NewDesc("leader_election_master_status", "1 where this instance acts, as client-go has it.",
 			[]string{"name"}, nil),
+		targets: newTargetStanding(),
 	}
 }
 
@@ -43,10 +44,11 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s *standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		s.lastSequence, s.bytes, s.maxBytes, s.applied, s.active, s.lag,
-		s.drift, s.leaderInfo, s.leaderEpoch, s.leaderless, s.alerts, s.master,
+		s.leaderInfo, s.leaderEpoch, s.leaderless, s.alerts, s.master,
 	} {
 		ch <- d
 	}
+	s.targets.describe(ch)
 }
 
 // Collect implements [prometheus.Collector].
@@ -91,21 +93,15 @@ func lagOf(v *view.View, last uint64) float64 {
 }
 
 func (s *standing) collectView(v *view.View, ch chan<- prometheus.Metric) {
-	drifts := map[string]float64{}
 	s.metrics.mu.Lock()
 	defer s.metrics.mu.Unlock()
 	for _, g := range v.Groups() {
 		s.collectAlerts(ch, g.Name, "", g.Alerts)
 		for _, c := range g.Components {
-			for name, t := range c.Targets {
-				drifts[s.metrics.target(name)] += float64(t.DriftTotal)
-			}
 			s.collectComponent(ch, g, c)
 		}
 	}
-	for target, n := range drifts {
-		ch <- prometheus.MustNewConstMetric(s.drift, prometheus.CounterValue, n, target)
-	}
+	s.targets.collect(v, s.metrics.target, ch)
 }
 
 func (s *standing) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c *view.Component) {

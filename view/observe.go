@@ -24,7 +24,8 @@ func (f *fold) watch(d *journal.Watch) Result {
 	was := t.Entry
 	t.Revision, t.Fence, t.Entry, t.Holder, t.Participants = d.Revision, d.Sequence, d.Entry, d.Holder, d.Participants
 	switch {
-	case spec.Observe:
+	case !f.g.Keeps(spec):
+		t.State = "" // there is nothing that it could be out of sync with
 		return f.noted()
 	case spec.Guarded:
 		return f.guarded(t, d)
@@ -88,6 +89,9 @@ func (i *Intent) precededBy(t *Target, d *journal.Watch) bool {
 // compareAbsence judges an observation while nothing is to be shown.
 func (f *fold) compareAbsence(t *Target, d *journal.Watch, was *journal.LeaderInfo) {
 	intent := f.c.Intent
+	if intent == nil {
+		t.State = "" // whatever stands there, nothing of ours is missing
+	}
 	switch {
 	case d.Entry == nil:
 		if intent != nil && t.Pushed == intent.Sequence {
@@ -144,9 +148,6 @@ const driftLimit = 3
 // guarded judges an observation of a system's own object, which publishes by itself.
 func (f *fold) guarded(t *Target, d *journal.Watch) Result {
 	c := f.c
-	if f.g.Policy.Authority != policy.Backend {
-		return f.noted()
-	}
 	if d.Entry != nil {
 		t.ErasedAt, t.Due = time.Time{}, false
 		return f.shown(t, d)

@@ -22,7 +22,10 @@ func (f *fold) push(d *journal.Push) Result {
 	if d.Attempt <= t.Attempts {
 		return f.result(Duplicate, "the attempt is not above the last one seen")
 	}
-	t.Attempts, t.Error, t.Permanent, t.RetryAfter = d.Attempt, d.Error, d.Permanent, d.RetryAfter
+	t.Attempts, t.Error, t.Permanent, t.FailedAt, t.RetryAfter = d.Attempt, d.Error, d.Permanent, time.Time{}, d.RetryAfter
+	if d.Outcome != journal.OK {
+		t.FailedAt = f.v.time
+	}
 	switch d.Outcome {
 	case journal.OK:
 		f.pushed(spec, t, d)
@@ -111,7 +114,7 @@ func (t *Target) out(now time.Time, state string) {
 func (t *Target) inSync(now time.Time) {
 	if t.State != InSync {
 		t.State = InSync
-		t.Error, t.Permanent, t.RetryAfter = "", false, 0
+		t.Error, t.Permanent, t.FailedAt, t.RetryAfter = "", false, time.Time{}, 0
 	}
 	if t.SyncSince.IsZero() {
 		t.SyncSince = now

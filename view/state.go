@@ -179,6 +179,7 @@ type Target struct {
 	Attempts     int                 `json:"attempts,omitzero"` // of the newest intent
 	Error        string              `json:"error,omitzero"`
 	Permanent    bool                `json:"permanent,omitzero"`
+	FailedAt     time.Time           `json:"failedAt,omitzero"` // when the attempt with this error was
 	RetryAfter   policy.Duration     `json:"retryAfter,omitzero"`
 	OutSince     time.Time           `json:"outSince,omitzero"`  // not in sync since
 	SyncSince    time.Time           `json:"syncSince,omitzero"` // in sync since
@@ -225,6 +226,20 @@ func (c *Component) handing() *Handover {
 		c.Handover = &Handover{}
 	}
 	return c.Handover
+}
+
+// Shown says whether an entry tells clients this intent.
+func (i *Intent) Shown(entry *journal.LeaderInfo) bool { return sameLeader(entry, i.Leader) }
+
+// Outdated says whether an entry tells clients what was known to stand in a target before this intent.
+func (i *Intent) Outdated(entry *journal.LeaderInfo, t *Target) bool {
+	return entry != nil && !i.Shown(entry) && (sameLeader(entry, i.Before) || t != nil && sameLeader(entry, t.Shows))
+}
+
+// Keeps says whether a target is kept as the journal has it. One that is only observed is not, nor is a system's own
+// object while the journal is the authority: they are watched.
+func (g *Group) Keeps(spec *journal.Target) bool {
+	return !spec.Observe && (!spec.Guarded || g.Policy.Authority == policy.Backend)
 }
 
 // TargetSpec is the description of a target, nil where the group has none of that name.

@@ -29,7 +29,7 @@ type Options struct {
 	Logger   *slog.Logger
 }
 
-// Bucket shows leaders. It is the [projector.Target] of all groups at once, one key for each component.
+// Bucket shows leaders: a [projector.Target] for every group, one key for each component.
 type Bucket struct {
 	js     jetstream.JetStream
 	stream jetstream.Stream

@@ -56,7 +56,7 @@ func (o *object) Target(tb testing.TB) projector.Target {
 	js := connect(tb, "nats://"+o.proxy.Addr())
 	bucket := open(tb, &faulty{JetStream: js, gate: o.gate})
 	tb.Cleanup(o.gate.end)
-	return bucket
+	return bucket.Target(conformance.Group)
 }
 
 func (o *object) Read(tb testing.TB) conformance.Shown {

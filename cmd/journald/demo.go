@@ -64,7 +64,7 @@ func newStage(ctx context.Context) (s *stage, err error) {
 	}
 	targets := []journal.Target{{Name: "cm", Kind: "demo"}}
 	s.projector, err = projector.New(projector.Config{
-		Instance: "demo", Log: s.log, Lease: s.log.NewLease(leaseTime), Leaders: s.leaders, Logger: quiet,
+		Instance: "demo", Log: s.log, Lease: s.log.NewLease(leaseTime), Leaders: s.leaders.Target, Logger: quiet,
 		Connect: func(string, journal.Target) (projector.Target, error) { return s.cm, nil },
 		Settings: projector.Settings{
 			Defaults: policy.Default(),

@@ -45,6 +45,24 @@ func (m *configMap) Push(_ context.Context, doc *projector.Document) (projector.
 	return projector.Receipt{Revision: m.revision, Wrote: true, Changed: slices.Sorted(maps.Keys(doc.Entries))}, nil
 }
 
+// Read implements [projector.Target].
+func (m *configMap) Read(_ context.Context, components []string) ([]projector.Observation, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.observe(components), nil
+}
+
+// observe is what the object shows. mu is held.
+func (m *configMap) observe(components []string) []projector.Observation {
+	shown := make([]projector.Observation, len(components))
+	for i, name := range components {
+		shown[i] = projector.Observation{
+			Component: name, Revision: m.revision, Sequence: m.sequence, Entry: m.entries[name].Leader, Holder: "jm-1",
+		}
+	}
+	return shown
+}
+
 // Watch implements [projector.Target].
 func (m *configMap) Watch(ctx context.Context, report func(projector.Observation) error) error {
 	for {
@@ -64,12 +82,7 @@ func (m *configMap) Watch(ctx context.Context, report func(projector.Observation
 func (m *configMap) touch(ctx context.Context, components []string) (uint64, error) {
 	m.mu.Lock()
 	m.revision++
-	var all []projector.Observation
-	for _, name := range components {
-		all = append(all, projector.Observation{
-			Component: name, Revision: m.revision, Sequence: m.sequence, Entry: m.entries[name].Leader, Holder: "jm-1",
-		})
-	}
+	all := m.observe(components)
 	m.mu.Unlock()
 	for _, o := range all {
 		select {

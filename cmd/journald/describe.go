@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadership-journal/journald/internal/api"
-	"github.com/leadership-journal/journald/view"
 )
 
 func newDescribe(r *remote) *cobra.Command {
@@ -81,7 +80,7 @@ func describe(out io.Writer, c *api.Component, now time.Time) error {
 	return w.Flush()
 }
 
-func describeTerm(line func(string, string, ...any), c *api.Component, now time.Time) {
+func describeTerm(line teller, c *api.Component, now time.Time) {
 	t := c.Term
 	if t == nil {
 		line("Term", "none is open")
@@ -94,27 +93,6 @@ func describeTerm(line func(string, string, ...any), c *api.Component, now time.
 	}
 	if y := t.Yield; y != nil {
 		line("Yield", "told %s ago to give it to %s: %s", age(y.Since, now), dash(y.To), y.Reason)
-	}
-}
-
-func describeTargets(line func(string, string, ...any), c *api.Component, now time.Time) {
-	for _, spec := range c.TargetSpecs {
-		t := c.Targets[spec.Name]
-		if t == nil {
-			line("Target "+spec.Name, "%s, nothing to show yet", spec.Kind)
-			continue
-		}
-		word := t.State
-		if word == "" {
-			word = view.Pending
-		}
-		line("Target "+spec.Name, "%s, %s at revision %d, pushed %d, drifted %d times", spec.Kind, word, t.Revision, t.Pushed, t.DriftTotal)
-		if t.Error != "" {
-			line("  error", "%s (attempt %d, again after %s)", t.Error, t.Attempts, t.RetryAfter)
-		}
-		if !t.OutSince.IsZero() {
-			line("  out of sync", "for %s", age(t.OutSince, now))
-		}
 	}
 }
 

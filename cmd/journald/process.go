@@ -78,7 +78,7 @@ func (p *process) newRoot(began *bool) *cobra.Command {
 		}
 	}
 	add("run", p.newServe(), p.newDemo(), p.newTest())
-	add("ask", newPublish(remote), newGet(remote), newDescribe(remote), newHistory(remote))
+	add("ask", newPublish(remote), newGet(remote), newDescribe(remote), newHistory(remote), newDiff(remote))
 	add("help", p.newConfig(), p.newVersion())
 	root.SetHelpCommandGroupID("help")
 	root.SetCompletionCommandGroupID("help")

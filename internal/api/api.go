@@ -8,6 +8,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/policy"
 	"github.com/leadership-journal/journald/view"
 )
 
@@ -115,6 +116,7 @@ type Component struct {
 	Phase       string           `json:"phase"`
 	Ready       string           `json:"ready"` // true, false or unknown
 	TargetSpecs []journal.Target `json:"targetSpecs,omitempty"`
+	Observed    []string         `json:"observed,omitempty"` // those of the targets where nothing is kept
 	view.Component
 }
 
@@ -149,6 +151,56 @@ type History struct {
 	Component string `json:"component"`
 	Terms     []Term `json:"terms"`
 	Next      string `json:"next,omitzero"`
+}
+
+// Diff compares what targets show with what the view wants them to show.
+type Diff struct {
+	Sequence uint64    `json:"sequence"` // of the view that was compared
+	Rows     []DiffRow `json:"rows"`
+	Next     string    `json:"next,omitzero"`
+}
+
+// Words of a comparison beside package compare's.
+const (
+	Unreachable = "unreachable" // the state of a row whose target could not be read
+	BuiltIn     = "nats/kv"     // the kind of the built-in bucket
+)
+
+// DiffRow is one component at one target.
+type DiffRow struct {
+	Group     string     `json:"group"`
+	Component string     `json:"component"`
+	Target    string     `json:"target"` // kv: the built-in bucket
+	Kind      string     `json:"kind"`
+	Guarded   bool       `json:"guarded,omitzero"`
+	State     string     `json:"state"`           // same, differs, observed or unreachable
+	Reason    string     `json:"reason,omitzero"` // why it differs
+	Error     string     `json:"error,omitzero"`  // why it can't be read
+	Should    *Standing  `json:"should,omitzero"` // what must stand there; missing where nothing is kept
+	Shows     *Standing  `json:"shows,omitzero"`  // what stands there; missing where that is not known
+	Push      *PushState `json:"push,omitzero"`   // how far it is; missing where nothing is pushed, and for the built-in bucket
+}
+
+// Standing is what stands in a target for a component.
+type Standing struct {
+	Sequence     uint64              `json:"sequence,omitzero"`
+	Revision     uint64              `json:"revision,omitzero"`
+	Leader       *journal.LeaderInfo `json:"leader,omitzero"` // missing: nobody
+	Holder       string              `json:"holder,omitzero"` // of the lock on the object
+	Participants []string            `json:"participants,omitempty"`
+}
+
+// PushState is what the view knows of writing a target.
+type PushState struct {
+	State      string          `json:"state"`
+	Due        bool            `json:"due,omitzero"`
+	OutSince   time.Time       `json:"outSince,omitzero"` // not in sync since
+	Attempts   int             `json:"attempts,omitzero"` // at the newest intent
+	Error      string          `json:"error,omitzero"`    // of the last one
+	Permanent  bool            `json:"permanent,omitzero"`
+	FailedAt   time.Time       `json:"failedAt,omitzero"`
+	RetryAfter policy.Duration `json:"retryAfter,omitzero"`
+	Drifts     int             `json:"drifts,omitzero"` // times that it was seen to show something else
 }
 
 // Problem says why a request was refused, as in RFC 9457.

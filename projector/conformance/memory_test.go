@@ -141,6 +141,7 @@ type target struct {
 	store *store
 	each  bool // one object for each component
 	known *change
+	drops int // as of the last read
 }
 
 func (t *target) PerComponent() bool { return t.each }
@@ -275,6 +276,46 @@ func (t *target) writeHeld(ctx context.Context, h *held, unknown error, revision
 	case <-ctx.Done():
 		return 0, unknown
 	}
+}
+
+func (t *target) Read(ctx context.Context, components []string) ([]projector.Observation, error) {
+	now, err := t.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if t.bug("reads in an order of its own") {
+		components = slices.Sorted(slices.Values(components))
+	}
+	shown := make([]projector.Observation, len(components))
+	for i, component := range components {
+		shown[i] = projector.Observation{Component: component, Revision: now.revision, Sequence: now.sequence}
+		if l, ok := now.entries[component]; ok {
+			shown[i].Entry = &l
+		}
+	}
+	return shown, nil
+}
+
+// look is the newest revision. The first look after the connection broke fails.
+func (t *target) look(ctx context.Context) (change, error) {
+	now, drops, _ := t.store.newest()
+	broken := t.drops != drops
+	t.drops = drops
+	switch {
+	case ctx.Err() != nil && !t.bug("reads on"):
+		return change{}, context.Cause(ctx)
+	case broken && !t.bug("reads nothing for an error"):
+		return change{}, errBackend
+	case broken:
+		return change{}, nil
+	case t.bug("reads what it knows") && t.known != nil:
+		return *t.known, nil
+	case t.bug("reads no fence"):
+		now.sequence = 0
+	case t.bug("writes when it reads"):
+		_, _ = t.store.swap(0, t, func(c *content) { c.noise += "." }) // without a condition it does not fail
+	}
+	return now, nil
 }
 
 func (t *target) Watch(ctx context.Context, report func(projector.Observation) error) error {

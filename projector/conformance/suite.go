@@ -97,6 +97,7 @@ func (s Suite) Run(t *testing.T) {
 	t.Run("push", s.runPush)
 	t.Run("faults", s.runFaults)
 	t.Run("frozen writes", s.runFrozen)
+	t.Run("read", s.runRead)
 	if !s.Unwatched {
 		t.Run("watch", s.runWatch)
 	}
