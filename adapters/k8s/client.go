@@ -42,19 +42,33 @@ type Client struct {
 	opts   Options
 	logger logr.Logger                 // client-go's own
 	rest   map[string]*rest.RESTClient // by kind
+	turns  chan struct{}               // see turn
+	reach  reach
 }
+
+// startsAtOnce is how many watches begin at the same time. Where thousands do, after an outage, each would open a
+// connection of its own, and most would be thrown away.
+const startsAtOnce = 32
 
 // NewClient prepares the way to an API server; it does not connect. The rate limits and the time-out of the
 // configuration are not used: the projector has its own.
 func NewClient(config *rest.Config, opts Options) (*Client, error) {
+	return newClient(config, opts, defaultHeartbeat())
+}
+
+func newClient(config *rest.Config, opts Options, h heartbeat) (*Client, error) {
 	if config == nil || opts.Now == nil || opts.Logger == nil {
 		return nil, errors.New("k8s: a configuration, a clock and a logger are needed")
 	}
-	c := &Client{opts: opts, logger: logr.FromSlogHandler(opts.Logger.Handler()), rest: map[string]*rest.RESTClient{}}
+	c := &Client{
+		opts: opts, logger: logr.FromSlogHandler(opts.Logger.Handler()),
+		rest: map[string]*rest.RESTClient{}, turns: make(chan struct{}, startsAtOnce),
+	}
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS, config.RateLimiter = 0, -1, nil
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	h.apply(config)
 	http, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare connections to %s: %w", config.Host, err)
@@ -92,6 +106,16 @@ func (c *Client) Connect(group string, spec journal.Target) (projector.Target, e
 
 // context has client-go log to our logger.
 func (c *Client) context(ctx context.Context) context.Context { return klog.NewContext(ctx, c.logger) }
+
+// turn waits until a watch may begin. Its owner gives the turn back.
+func (c *Client) turn(ctx context.Context) (back func(), err error) {
+	select {
+	case c.turns <- struct{}{}:
+		return func() { <-c.turns }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
 
 // kind is a resource of the API.
 type kind struct {

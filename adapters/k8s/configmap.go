@@ -36,12 +36,14 @@ func value(o *unstructured.Unstructured, key string) (string, bool) {
 	return v, ok
 }
 
-func (l configMap) entries(o *unstructured.Unstructured) map[string]*journal.LeaderInfo {
+func (l configMap) entries(x *excerpt) map[string]*journal.LeaderInfo {
 	all := map[string]*journal.LeaderInfo{}
-	for key := range data(o) {
+	for key, text := range x.Data {
 		component, ok := l.component(key)
-		text, _ := value(o, key)
-		if leader := l.decode(text); ok && leader != nil {
+		if !ok {
+			continue
+		}
+		if leader := l.decode(text); leader != nil {
 			all[component] = leader
 		}
 	}

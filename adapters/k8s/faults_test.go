@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptrace"
 	"strconv"
 	"strings"
 	"sync"
@@ -81,10 +82,14 @@ func TestConnectionIsCutInMidWrite(t *testing.T) {
 	w := newWorld(t)
 	away, proxy := w.proxied()
 	written := make(chan struct{}, 1)
-	away = wrapped(away, func(r *http.Request) {
-		if testenv.Writes(r) {
-			written <- struct{}{}
-		}
+	away.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTrip(func(r *http.Request) (*http.Response, error) {
+			if !testenv.Writes(r) {
+				return next.RoundTrip(r)
+			}
+			on := &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { written <- struct{}{} }}
+			return next.RoundTrip(r.WithContext(httptrace.WithClientTrace(r.Context(), on)))
+		})
 	})
 	target := connect(t, away, w.flink())
 	w.push(target, oneLeader(7, 0))

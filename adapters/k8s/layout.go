@@ -31,7 +31,7 @@ const (
 // layout is how entries lie in an object.
 type layout interface {
 	// entries are the leaders that the object shows, by component. What can't be read is none.
-	entries(o *unstructured.Unstructured) map[string]*journal.LeaderInfo
+	entries(x *excerpt) map[string]*journal.LeaderInfo
 
 	// bare says that nothing at all stands where the component's entry belongs.
 	bare(o *unstructured.Unstructured, component string) bool
@@ -57,8 +57,8 @@ func layoutOf(spec journal.Target, component string) layout {
 }
 
 // fence is the sequence that an object shows; 0 where it has none, or one that can't be read.
-func fence(o *unstructured.Unstructured) uint64 {
-	n, err := strconv.ParseUint(o.GetAnnotations()[SequenceAnnotation], 10, 64)
+func (x *excerpt) fence() uint64 {
+	n, err := strconv.ParseUint(x.Metadata.Annotations[SequenceAnnotation], 10, 64)
 	if err != nil {
 		return 0
 	}

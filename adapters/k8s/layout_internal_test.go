@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/projector"
@@ -72,10 +71,10 @@ func FuzzJSONValue(f *testing.F) {
 	})
 }
 
-func locked(record string) *unstructured.Unstructured {
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetAnnotations(map[string]string{lockAnnotation: record})
-	return o
+func annotated(name, value string) *excerpt {
+	x := &excerpt{}
+	x.Metadata.Annotations = map[string]string{name: value}
+	return x
 }
 
 func TestLockRecords(t *testing.T) {
@@ -91,21 +90,19 @@ func TestLockRecords(t *testing.T) {
 		`not JSON`:                                  "",
 		``:                                          "",
 	} {
-		require.Equal(t, holder, lockHolder(locked(record)), record)
+		require.Equal(t, holder, annotated(lockAnnotation, record).lockHolder(), record)
 	}
-	require.Empty(t, lockHolder(&unstructured.Unstructured{Object: map[string]any{}}))
+	require.Empty(t, (&excerpt{}).lockHolder())
 }
 
 func FuzzLockRecord(f *testing.F) {
 	f.Add(`{"holderIdentity":"jm-1","leaseDuration":15.000000000}`)
-	f.Fuzz(func(_ *testing.T, record string) { lockHolder(locked(record)) })
+	f.Fuzz(func(_ *testing.T, record string) { annotated(lockAnnotation, record).lockHolder() })
 }
 
 func TestFenceThatCannotBeReadIsNone(t *testing.T) {
 	for text, want := range map[string]uint64{"7": 7, "18446744073709551615": 1<<64 - 1, "": 0, "-1": 0, "x": 0, "18446744073709551616": 0} {
-		o := &unstructured.Unstructured{Object: map[string]any{}}
-		o.SetAnnotations(map[string]string{SequenceAnnotation: text})
-		require.Equal(t, want, fence(o), text)
+		require.Equal(t, want, annotated(SequenceAnnotation, text).fence(), text)
 	}
 }
 

@@ -32,14 +32,13 @@ const microTime = "2006-01-02T15:04:05.000000Z07:00"
 // lease shows one component in a Lease. It is shown, not contended on: it has no leaseDurationSeconds.
 type lease struct{ component string }
 
-func (l lease) entries(o *unstructured.Unstructured) map[string]*journal.LeaderInfo {
-	holder := leaseHolder(o)
-	if holder == "" {
+func (l lease) entries(x *excerpt) map[string]*journal.LeaderInfo {
+	if x.Spec.Holder == "" {
 		return nil
 	}
-	a := o.GetAnnotations()
+	a := x.Metadata.Annotations
 	return map[string]*journal.LeaderInfo{
-		l.component: {Candidate: holder, Session: a[SessionAnnotation], Address: a[AddressAnnotation]},
+		l.component: {Candidate: x.Spec.Holder, Session: a[SessionAnnotation], Address: a[AddressAnnotation]},
 	}
 }
 

@@ -2,9 +2,11 @@ package k8s
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leadership-journal/journald/journal"
@@ -24,7 +26,6 @@ type object struct {
 	expected map[string]bool
 	writing  *sight   // what a write that is under way shows
 	own      []uint64 // revisions of our newest writes
-	writes   int      // that have ended
 }
 
 // ownWrites is how many of our writes are told from others' when the watch is late.
@@ -61,13 +62,18 @@ func (o *object) expect(doc *projector.Document) {
 	}
 }
 
-// current is the newest version that is known, or what the API server says.
-func (o *object) current(ctx context.Context, fresh bool) (*version, error) {
+// newest is the newest version that is known, or nil.
+func (o *object) newest() *version {
 	o.mu.Lock()
-	known := o.known
-	o.mu.Unlock()
+	defer o.mu.Unlock()
+	return o.known
+}
+
+// current is the newest version that is known, or what the API server says, to be written upon.
+func (o *object) current(ctx context.Context, fresh bool) (*version, error) {
+	known := o.newest()
 	if known != nil && !fresh {
-		return known, nil
+		return known, known.decode(o.kind)
 	}
 	v, err := o.get(ctx)
 	if err != nil {
@@ -78,27 +84,35 @@ func (o *object) current(ctx context.Context, fresh bool) (*version, error) {
 	if o.known == known { // else the watch saw something meanwhile
 		o.known = v
 	}
-	return v, nil
+	return v, v.decode(o.kind)
 }
 
 // replace writes a new version in the place of one, on condition that it still is the newest.
 func (o *object) replace(ctx context.Context, was *version, with *unstructured.Unstructured) (*version, error) {
-	shown := o.see(&version{object: with})
+	text, err := with.MarshalJSON()
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", &o.resource, err)
+	}
+	next := &version{}
+	if err := json.Unmarshal(text, &next.excerpt); err != nil {
+		return nil, fmt.Errorf("encode %s: %w", &o.resource, err)
+	}
+	shown := o.see(next)
 	o.mu.Lock()
 	o.writing = &shown
 	o.mu.Unlock()
-	v, err := o.write(ctx, with)
+	v, err := o.write(ctx, text, was.object == nil)
 
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.writing = nil
-	o.writes++
 	if err != nil {
 		if o.known == was {
 			o.known = nil // it is not the newest, or may not be
 		}
 		return nil, err
 	}
+	o.own = slices.DeleteFunc(o.own, func(revision uint64) bool { return revision >= v.revision }) // from before a restore
 	if len(o.own) == ownWrites {
 		o.own = slices.Delete(o.own, 0, 1)
 	}
@@ -122,23 +136,16 @@ func (o *object) saw(v *version, shown sight) bool {
 	return slices.Contains(o.own, v.revision) || o.writing != nil && o.writing.same(shown)
 }
 
-// ended is how many of our writes have ended.
-func (o *object) ended() int {
+// settle takes what was listed for known, even where it is older: the backend may have been restored. It does not where
+// a push has learned of something newer since was was known, which the list need not have seen. It returns the newest.
+func (o *object) settle(listed, was *version) *version {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.writes
-}
-
-// reset takes what was listed for known, even where it is older: the backend may have been restored. It does not where
-// one of our writes, which the list need not have seen, ended since it began.
-func (o *object) reset(v *version, ended int) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.writes != ended {
-		return false
+	if o.known == nil || o.known == was || o.known.revision < listed.revision {
+		o.known = listed
+		o.own = nil // none comes any more, but after a restore their revisions do
 	}
-	o.known = v
-	return true
+	return o.known
 }
 
 // sight is what an object shows that concerns leadership.
@@ -150,12 +157,8 @@ type sight struct {
 }
 
 func (o *object) see(v *version) sight {
-	s := sight{revision: v.revision, entries: map[string]*journal.LeaderInfo{}}
-	if v.object == nil {
-		return s
-	}
-	s.sequence, s.holder = fence(v.object), lockHolder(v.object)
-	for component, leader := range o.layout.entries(v.object) {
+	s := sight{revision: v.revision, sequence: v.fence(), holder: v.lockHolder(), entries: map[string]*journal.LeaderInfo{}}
+	for component, leader := range o.layout.entries(&v.excerpt) {
 		if o.target.spec.Shows(component) && (o.component == "" || o.component == component) {
 			s.entries[component] = leader
 		}

@@ -70,7 +70,7 @@ func (p *plan) make() error {
 			p.changed = append(p.changed, component)
 		}
 	}
-	p.write = len(p.accepted()) > 0 && (len(p.changed) > 0 || p.was.object == nil || fence(p.was.object) != p.doc.Sequence)
+	p.write = len(p.accepted()) > 0 && (len(p.changed) > 0 || p.was.object == nil || p.was.fence() != p.doc.Sequence)
 	return nil
 }
 
@@ -85,10 +85,10 @@ func (p *plan) allowed() error {
 		}
 		return nil
 	}
-	if shown := fence(p.was.object); shown > p.doc.Sequence {
+	if shown := p.was.fence(); shown > p.doc.Sequence {
 		return fmt.Errorf("%w: %d, not %d", projector.ErrSuperseded, shown, p.doc.Sequence)
 	}
-	if subject := p.was.object.GetAnnotations()[SubjectAnnotation]; subject != "" && subject != o.subject {
+	if subject := p.was.Metadata.Annotations[SubjectAnnotation]; subject != "" && subject != o.subject {
 		return fmt.Errorf("%w: it shows %s already, and can't show %s too", projector.ErrPermanent, subject, o.subject)
 	}
 	return nil
@@ -100,7 +100,7 @@ func (p *plan) makeGuarded() error {
 	if p.was.object == nil {
 		return fmt.Errorf("%w: %w", projector.ErrConflict, errMissing)
 	}
-	holder := lockHolder(p.was.object)
+	holder := p.was.lockHolder()
 	for _, component := range slices.Sorted(maps.Keys(p.doc.Entries)) {
 		e := p.doc.Entries[component]
 		refused := p.object.layout.refuse(component, &e)

@@ -3,14 +3,13 @@ package k8s
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptrace"
-	"strconv"
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
@@ -20,13 +19,7 @@ import (
 const fieldManager = "journald"
 
 // readTimeout bounds a read that nobody waits for but a watch.
-const readTimeout = 30 * time.Second
-
-// version is an object at one moment. Its content must not be changed.
-type version struct {
-	revision uint64
-	object   *unstructured.Unstructured // nil: there is none
-}
+const readTimeout = 10 * time.Second
 
 // resource is one object of the API by its address.
 type resource struct {
@@ -62,7 +55,7 @@ func (r *resource) get(ctx context.Context) (*version, error) {
 	if err != nil {
 		return nil, classifyRead(fmt.Errorf("get %s: %w", r, err))
 	}
-	return decode(body)
+	return newVersion(body)
 }
 
 // list reads the object as it is now, with the revision of the whole collection: one to watch from, and one that says
@@ -74,33 +67,30 @@ func (r *resource) list(ctx context.Context) (v *version, from uint64, err error
 	if err != nil {
 		return nil, 0, fmt.Errorf("list %s: %w", r, err)
 	}
-	list := &unstructured.UnstructuredList{}
-	if err := list.UnmarshalJSON(body); err != nil {
+	if v, from, err = decodeList(body); err != nil {
 		return nil, 0, fmt.Errorf("list %s: %w", r, err)
 	}
-	if from, err = parseRevision(list.GetResourceVersion()); err != nil {
-		return nil, 0, fmt.Errorf("list %s: %w", r, err)
+	return v, from, nil
+}
+
+func decodeList(body []byte) (v *version, from uint64, err error) {
+	var list struct {
+		Metadata struct {
+			Revision string `json:"resourceVersion"`
+		} `json:"metadata"`
+		Items []jsontext.Value `json:"items"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil {
+		return nil, 0, fmt.Errorf("decode: %w", err)
+	}
+	if from, err = parseRevision(list.Metadata.Revision); err != nil {
+		return nil, 0, err
 	}
 	if len(list.Items) == 0 {
 		return &version{revision: from}, from, nil
 	}
-	v, err = newVersion(&list.Items[0])
+	v, err = newVersion(list.Items[0])
 	return v, from, err
-}
-
-// watch opens the stream of changes after a revision.
-func (r *resource) watch(ctx context.Context, from uint64, lasting time.Duration) (io.ReadCloser, error) {
-	body, err := r.request(http.MethodGet).
-		Param("fieldSelector", r.selector()).
-		Param("watch", "true").
-		Param("allowWatchBookmarks", "true").
-		Param("resourceVersion", strconv.FormatUint(from, 10)).
-		Param("timeoutSeconds", strconv.Itoa(int(lasting.Seconds()))).
-		Stream(r.client.context(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("watch %s: %w", r, err)
-	}
-	return body, nil
 }
 
 func (r *resource) selector() string {
@@ -108,14 +98,10 @@ func (r *resource) selector() string {
 }
 
 // write creates the object, or replaces the version whose resourceVersion it carries.
-func (r *resource) write(ctx context.Context, o *unstructured.Unstructured) (*version, error) {
-	body, err := o.MarshalJSON()
-	if err != nil {
-		return nil, fmt.Errorf("encode %s: %w", r, err)
-	}
-	req, what := r.request(http.MethodPost), "create"
-	if o.GetResourceVersion() != "" {
-		req, what = r.request(http.MethodPut).Name(r.name), "update"
+func (r *resource) write(ctx context.Context, body []byte, creating bool) (*version, error) {
+	req, what := r.request(http.MethodPut).Name(r.name), "update"
+	if creating {
+		req, what = r.request(http.MethodPost), "create"
 	}
 	var sent atomic.Bool
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
@@ -123,36 +109,11 @@ func (r *resource) write(ctx context.Context, o *unstructured.Unstructured) (*ve
 	})
 	answer, err := r.do(ctx, req.Param("fieldManager", fieldManager).SetHeader("Content-Type", runtime.ContentTypeJSON).Body(body))
 	if err != nil {
-		return nil, classifyWrite(fmt.Errorf("%s %s: %w", what, r, err), sent.Load(), what == "create")
+		return nil, classifyWrite(fmt.Errorf("%s %s: %w", what, r, err), sent.Load(), creating)
 	}
-	v, err := decode(answer)
+	v, err := newVersion(answer)
 	if err != nil {
 		return nil, classifyWrite(fmt.Errorf("%s %s: %w", what, r, err), true, false)
 	}
 	return v, nil
-}
-
-func decode(body []byte) (*version, error) {
-	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON(body); err != nil {
-		return nil, fmt.Errorf("decode an object: %w", err)
-	}
-	return newVersion(o)
-}
-
-func newVersion(o *unstructured.Unstructured) (*version, error) {
-	revision, err := parseRevision(o.GetResourceVersion())
-	if err != nil {
-		return nil, err
-	}
-	return &version{revision: revision, object: o}, nil
-}
-
-// parseRevision reads a resourceVersion, which is a number that rises (KEP-5504).
-func parseRevision(s string) (uint64, error) {
-	n, err := strconv.ParseUint(s, 10, 64)
-	if err != nil {
-		return 0, fmt.Errorf("resourceVersion %q is not a number", s)
-	}
-	return n, nil
 }

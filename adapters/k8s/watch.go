@@ -2,19 +2,13 @@ package k8s
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/projector"
@@ -22,155 +16,169 @@ import (
 
 const (
 	watchFirstRetry = 200 * time.Millisecond
-	watchLastRetry  = 30 * time.Second
-	watchLasts      = 5 * time.Minute  // at least, at most twice that; then the API server ends it
-	watchGrace      = 30 * time.Second // after which a watch that did not end so is taken for dead
+	watchLastRetry  = 5 * time.Second  // and half of it more; so late is it noticed that rights were given back
+	watchObeys      = 30 * time.Second // at most, where the API server asks to be left alone
 	watchHealthy    = 5 * time.Second  // what lasted so long did not fail at once
 )
 
+var errEndedAtOnce = errors.New("the API server ended the watch at once")
+
 // watcher reports what one object shows.
 //
-// It lists, which is a gap, and then follows the changes. A watch that the API server ends goes on from the last
-// revision, without a gap; anything else (410 Gone, a connection that breaks, a refusal) begins anew. Changes are
-// judged against the one before them as they come, our own among them, so that nothing that somebody else did is
-// missed because we have written since.
+// It lists, opens a watch from there, reports a gap and all that was listed, and then follows the changes. A watch that
+// the API server ends goes on from the last revision, without a gap; anything else (410 Gone, a connection that breaks,
+// a refusal) begins anew. Changes are judged against the one before them as they come, our own among them, so that
+// nothing that somebody else did is missed because we have written since.
 type watcher struct {
 	object *object
 	report func(projector.Observation)
 	last   sight
+	opened time.Time // zero: it has not come to a watch since it began anew
+	outage outage
 }
 
 // run goes on until ctx ends.
 func (w *watcher) run(ctx context.Context) {
-	wait := &backoff.ExponentialBackOff{
-		InitialInterval: watchFirstRetry, RandomizationFactor: backoff.DefaultRandomizationFactor,
-		Multiplier: backoff.DefaultMultiplier, MaxInterval: watchLastRetry,
-	}
-	wait.Reset()
+	wait := retries()
 	for {
-		began := time.Now()
+		w.opened = time.Time{}
 		err := w.follow(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > watchHealthy {
+		if !w.opened.IsZero() && time.Since(w.opened) > watchHealthy {
 			wait.Reset()
+			w.outage = outage{}
 		}
-		retry := wait.NextBackOff()
-		w.object.client.opts.Logger.Warn("a watch broke and begins anew", "object", w.object.resource.String(), "retryIn", retry, "error", err)
-		select {
-		case <-time.After(retry):
-		case <-ctx.Done():
-			return
-		}
+		retry := max(wait.NextBackOff(), asked(err))
+		w.failed(err, retry)
+		w.rest(ctx, err, retry)
 	}
 }
 
-// follow lists and watches until something fails.
+// rest waits until it is time to begin anew: after a while, or as soon as an API server that was away is back.
+func (w *watcher) rest(ctx context.Context, failure error, retry time.Duration) {
+	c := w.object.client
+	for away(code(failure)) && ctx.Err() == nil {
+		bounded, cancel := context.WithTimeout(ctx, outageIsDeaf)
+		answered, waited := c.reach.answers(bounded, c.answersNow)
+		cancel()
+		if answered && waited {
+			pause(ctx, rand.N(backSpread))
+			return
+		}
+		if answered {
+			break
+		}
+		w.failed(failure, retry)
+	}
+	pause(ctx, retry)
+}
+
+// retries are the times from a failure until the next attempt.
+func retries() *backoff.ExponentialBackOff {
+	b := &backoff.ExponentialBackOff{
+		InitialInterval: watchFirstRetry, RandomizationFactor: backoff.DefaultRandomizationFactor,
+		Multiplier: backoff.DefaultMultiplier, MaxInterval: watchLastRetry,
+	}
+	b.Reset()
+	return b
+}
+
+// asked is how long the API server wants to be left alone.
+func asked(err error) time.Duration {
+	var after *projector.RetryAfter
+	if errors.As(delayed(err), &after) {
+		return min(after.After, watchObeys)
+	}
+	return 0
+}
+
+// failed tells of an outage: the log when it begins and while it lasts, the journal where it is long.
+func (w *watcher) failed(err error, retry time.Duration) {
+	logger := w.object.client.opts.Logger
+	if w.outage.failed(time.Now(), code(err)) {
+		logger.Warn("an object can't be watched", "object", w.object.resource.String(),
+			"for", time.Since(w.outage.since).Round(time.Millisecond), "retryIn", retry, "error", err)
+	}
+	if w.outage.deaf(time.Now()) {
+		w.gap()
+	}
+}
+
+// follow watches until something fails.
 func (w *watcher) follow(ctx context.Context) error {
-	from, err := w.look(ctx)
+	s, shown, err := w.begin(ctx)
 	if err != nil {
 		return err
 	}
+	w.announce(shown)
 	for {
-		began := time.Now()
-		if from, err = w.stream(ctx, from); err != nil {
+		if err := w.read(s); err != nil {
 			return err
 		}
-		if time.Since(began) < watchHealthy {
-			return errors.New("the API server ended the watch at once")
+		if time.Since(s.opened) < watchHealthy {
+			return errEndedAtOnce
+		}
+		if s, err = w.object.open(ctx, s.from); err != nil {
+			return err
 		}
 	}
 }
 
-// look reports a gap and everything that the object shows, and says from where to watch.
-func (w *watcher) look(ctx context.Context) (uint64, error) {
+// begin opens a watch, and says what the object showed then.
+func (w *watcher) begin(ctx context.Context) (*stream, sight, error) {
+	back, err := w.object.client.turn(ctx)
+	if err != nil {
+		return nil, sight{}, err
+	}
+	defer back()
+	was := w.object.newest()
+	listed, from, err := w.object.list(ctx)
+	if err != nil {
+		return nil, sight{}, err
+	}
+	s, err := w.object.open(ctx, from)
+	if err != nil {
+		return nil, sight{}, err
+	}
+	w.opened = s.opened
+	return s, w.object.see(w.object.settle(listed, was)), nil
+}
+
+// announce reports a gap and everything that the object shows.
+func (w *watcher) announce(now sight) {
+	if w.outage.over() {
+		w.object.client.opts.Logger.Info("an object is watched again",
+			"object", w.object.resource.String(), "after", time.Since(w.outage.since).Round(time.Millisecond))
+	}
+	before := w.last
+	w.last = now
+	w.gap()
+	for _, component := range w.components(before, now) {
+		w.observe(component, now)
+	}
+}
+
+// read reports changes until the watch ends; nil where the API server ended it in order.
+func (w *watcher) read(s *stream) error {
 	for {
-		ended := w.object.ended()
-		v, from, err := w.object.list(ctx)
-		if err != nil {
-			return 0, err
+		v, err := s.next()
+		if err != nil || v == nil {
+			return errors.Join(err, s.close())
 		}
-		if !w.object.reset(v, ended) {
-			continue
-		}
-		before, now := w.last, w.object.see(v)
-		w.last = now
-		w.report(projector.Observation{Component: w.object.component, Gap: true})
-		for _, component := range w.components(before, now) {
-			w.observe(component, now)
-		}
-		return from, nil
-	}
-}
-
-// stream reports changes until the API server ends the watch, and says from where to go on.
-func (w *watcher) stream(ctx context.Context, from uint64) (uint64, error) {
-	lasting := watchLasts + rand.N(watchLasts)
-	ctx, cancel := context.WithTimeout(ctx, lasting+watchGrace)
-	defer cancel()
-	body, err := w.object.watch(ctx, from, lasting)
-	if err != nil {
-		return 0, err
-	}
-	events := json.NewDecoder(body)
-	for {
-		var e metav1.WatchEvent
-		if err = events.Decode(&e); err != nil {
-			break
-		}
-		if from, err = w.event(&e, from); err != nil {
-			break
-		}
-	}
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	if err != nil {
-		err = fmt.Errorf("watch %s: %w", &w.object.resource, err)
-	}
-	return from, errors.Join(err, body.Close())
-}
-
-// event takes note of one change, and says from where to go on after it.
-func (w *watcher) event(e *metav1.WatchEvent, from uint64) (uint64, error) {
-	if e.Type == "ERROR" {
-		return 0, statusError(e.Object.Raw)
-	}
-	o := &unstructured.Unstructured{}
-	if err := o.UnmarshalJSON(e.Object.Raw); err != nil {
-		return 0, fmt.Errorf("decode a change: %w", err)
-	}
-	v, err := newVersion(o)
-	if err != nil {
-		return 0, err
-	}
-	if v.revision < from {
-		return 0, fmt.Errorf("the revision fell from %d to %d", from, v.revision)
-	}
-	switch e.Type {
-	case "DELETED":
-		v.object = nil
-		w.change(v)
-	case "ADDED", "MODIFIED":
 		w.change(v)
 	}
-	return v.revision, nil
 }
 
-func statusError(raw []byte) error {
-	status := &metav1.Status{}
-	if err := json.Unmarshal(raw, status); err != nil {
-		return fmt.Errorf("decode an error: %w", err)
-	}
-	return &apierrors.StatusError{ErrStatus: *status}
-}
-
-// change reports what is different, unless we made it so.
+// change reports what is different, unless we made it so, or it came before what was reported already.
 func (w *watcher) change(v *version) {
+	if v.revision <= w.last.revision {
+		return
+	}
 	before, now := w.last, w.object.see(v)
 	w.last = now
-	if w.object.saw(v, now) {
+	if ours := w.object.saw(v, now); ours || now.same(before) {
 		return
 	}
 	all := before.holder != now.holder || now.sequence < before.sequence
@@ -193,6 +201,10 @@ func (w *watcher) components(before, now sight) []string {
 	maps.Copy(all, w.object.expected)
 	w.object.mu.Unlock()
 	return slices.Sorted(maps.Keys(all))
+}
+
+func (w *watcher) gap() {
+	w.report(projector.Observation{Component: w.object.component, Gap: true})
 }
 
 func (w *watcher) observe(component string, s sight) {

@@ -3,21 +3,14 @@ package k8s_test
 import (
 	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
 
-	"github.com/leadership-journal/journald/internal/testenv"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/projector"
 )
@@ -147,117 +140,6 @@ func TestWatchBeginsOnWhatIsPushedLater(t *testing.T) {
 	x.until(func(o projector.Observation) bool {
 		return o.Component == "dispatcher" && !o.Gap && o.Entry == nil && o.Sequence == 0
 	})
-}
-
-// TestWatchSurvivesWhatTheServerAnswers has watches and lists refused in every way, and an expired revision.
-func TestWatchSurvivesWhatTheServerAnswers(t *testing.T) {
-	isWatch := func(r *http.Request) bool { return r.URL.Query().Get("watch") != "" }
-	isList := func(r *http.Request) bool {
-		return !testenv.Writes(r) && !isWatch(r) && r.URL.Query().Get("fieldSelector") != ""
-	}
-	for name, fault := range map[string]testenv.Fault{
-		"410 Gone":              {Match: isWatch, Status: http.StatusGone},
-		"429":                   {Match: isWatch, Status: http.StatusTooManyRequests, RetryAfter: time.Second},
-		"403":                   {Match: isWatch, Status: http.StatusForbidden},
-		"500 of a list":         {Match: isList, Status: http.StatusInternalServerError},
-		"a broken list":         {Match: isList},
-		"a watch that is ended": {Match: isWatch, Status: http.StatusNoContent},
-	} {
-		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
-			faults := testenv.NewHTTPFaults(t, w.config)
-			w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
-			faults.Set(fault)
-			x := watch(t, connect(t, faults.Config(), w.flink()))
-			require.Eventually(t, func() bool { return faults.Count() >= 2 }, 30*time.Second, time.Millisecond)
-			faults.Set()
-			cm := w.configMap("leaders")
-			cm.Data[flinkPrefix+"restserver"] = session2 + ",theirs"
-			w.update(cm)
-			require.True(t, x.next().Gap)
-			x.address("restserver", "theirs")
-		})
-	}
-}
-
-// TestWatchReadsErrorsInTheStream has the API server end a watch with 410 in mid-stream.
-func TestWatchReadsErrorsInTheStream(t *testing.T) {
-	w := newWorld(t)
-	w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
-	var broken atomic.Int32
-	config := rest.CopyConfig(w.config)
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTrip(func(r *http.Request) (*http.Response, error) {
-			if r.URL.Query().Get("watch") == "" || broken.Add(1) > 1 {
-				return next.RoundTrip(r)
-			}
-			return streamed(r, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","code":410,"reason":"Expired"}}`), nil
-		})
-	})
-	x := watch(t, connect(t, config, w.flink()))
-	for range 2 {
-		require.True(t, x.next().Gap)
-		x.address("restserver", "http://jm-0:8081")
-	}
-}
-
-func streamed(r *http.Request, text string) *http.Response {
-	return &http.Response{
-		StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Request: r,
-		Body: io.NopCloser(strings.NewReader(text)), ContentLength: -1,
-	}
-}
-
-// TestWatchOutlivesTheServer stops the API server, and has the object changed by others after it is back.
-func TestWatchOutlivesTheServer(t *testing.T) {
-	own := testenv.NewKubernetes(t)
-	c, err := kubernetes.NewForConfig(own.Config)
-	require.NoError(t, err)
-	w := &world{T: t, config: own.Config, namespace: testenv.Namespace(t, own.Config), clientset: c}
-	away, proxy := w.proxied()
-	target := connect(t, away, w.flink())
-	w.push(target, oneLeader(7, 0))
-	x := watch(t, target)
-	x.address("restserver", "http://jm-0:8081")
-
-	proxy.Cut() // it would wait for the watch to end
-	require.NoError(t, own.StopAPIServer())
-	_, err = target.Push(t.Context(), oneLeader(8, 1))
-	require.Error(t, err)
-	require.NoError(t, own.StartAPIServer())
-	proxy.Resume()
-	cm := w.configMap("leaders")
-	cm.Data[flinkPrefix+"restserver"] = session2 + ",theirs"
-	w.update(cm)
-	x.address("restserver", "theirs")
-	w.push(target, fresh(oneLeader(8, 1)))
-}
-
-// TestWatchWaitsForItsRights is denied until somebody grants them.
-func TestWatchWaitsForItsRights(t *testing.T) {
-	w := newWorld(t)
-	w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
-	config := rest.CopyConfig(w.config)
-	config.Impersonate.UserName = "watcher"
-	counting, made := counted(config)
-	x := watch(t, connect(t, counting, w.flink()))
-	require.Eventually(t, func() bool { return len(made.methods()) >= 2 }, 30*time.Second, time.Millisecond)
-	require.Empty(t, x.seen)
-
-	_, err := w.clientset.RbacV1().Roles(w.namespace).Create(t.Context(), &rbacv1.Role{
-		ObjectMeta: metav1.ObjectMeta{Name: "watcher"},
-		Rules: []rbacv1.PolicyRule{{
-			APIGroups: []string{""}, Resources: []string{"configmaps"}, ResourceNames: []string{"leaders"}, Verbs: []string{"list", "watch"},
-		}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	_, err = w.clientset.RbacV1().RoleBindings(w.namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: metav1.ObjectMeta{Name: "watcher"}, RoleRef: rbacv1.RoleRef{Kind: "Role", Name: "watcher"},
-		Subjects: []rbacv1.Subject{{Kind: "User", Name: "watcher"}},
-	}, metav1.CreateOptions{})
-	require.NoError(t, err)
-	require.True(t, x.next().Gap)
-	x.address("restserver", "http://jm-0:8081")
 }
 
 // TestWatchSeesAnObjectThatComesLater begins before there is one.
