@@ -8,20 +8,22 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/policy"
 )
 
 // check says everything that is wrong with the values, as far as that can be known without asking anybody.
-func (e *Effective) check(target func(group string, spec journal.Target) error) Problems {
-	c := &checker{e: e, target: target}
+func (e *Effective) check(s Sources) Problems {
+	c := &checker{e: e, sources: s}
 	c.listen("listen", e.Listen, false)
 	c.must("data", e.Data != "" || !e.NATS.Embedded, "is empty; it is the directory of the journal")
 	c.oneOf("log.level", e.Log.Level, "debug", "info", "warn", "error")
 	c.oneOf("log.format", e.Log.Format, "text", "json")
 	c.must("metrics.maxSeries", e.Metrics.MaxSeries >= 0, "is negative; 0 means no series by component")
 	c.nats()
+	c.zookeeper()
 	c.policy("defaults.policy", &e.Defaults.Policy)
 	c.groups()
 	return c.problems
@@ -29,7 +31,7 @@ func (e *Effective) check(target func(group string, spec journal.Target) error) 
 
 type checker struct {
 	e        *Effective
-	target   func(group string, spec journal.Target) error
+	sources  Sources
 	problems Problems
 }
 
@@ -118,6 +120,18 @@ func (c *checker) embedded(n *NATS) {
 
 func (c *Cluster) empty() bool { return c.Name == "" && c.Listen == "" && len(c.Routes) == 0 }
 
+func (c *checker) zookeeper() {
+	z := &c.e.ZooKeeper
+	if err := c.sources.ZooKeeper(z.Servers); err != nil {
+		c.fail("zookeeper.servers", "%s", err)
+	}
+	timeout := time.Duration(z.SessionTimeout)
+	c.must("zookeeper.sessionTimeout", time.Second <= timeout && timeout <= 10*time.Minute, "is not between 1s and 10m")
+	c.oneOf("zookeeper.acl", z.ACL, OpenACL, DigestACL)
+	c.must("zookeeper.credentials", z.ACL != DigestACL || z.Credentials != "", "is missing; with acl: digest it is a file with user:password")
+	c.must("zookeeper.credentials", z.ACL == DigestACL || z.Credentials == "", "goes together with acl: digest")
+}
+
 func (c *checker) policy(key string, p *policy.Policy) {
 	for _, err := range parts(p.Validate()) {
 		field, problem, _ := strings.Cut(err.Error(), ": ")
@@ -138,7 +152,7 @@ func (c *checker) groups() {
 		c.policy(key+".policy", &g.Policy)
 		c.group(key, g)
 		for j := range g.Targets {
-			if err := c.target(g.Name, g.Targets[j]); err != nil {
+			if err := c.sources.Target(g.Name, g.Targets[j]); err != nil {
 				c.fail(fmt.Sprintf("%s.targets[%d]", key, j), "%s", err)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net"
 	"os"
+	"time"
 
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/policy"
@@ -19,6 +20,7 @@ type Config struct {
 	Log        Log        `json:"log"`
 	NATS       NATS       `json:"nats"`
 	Kubernetes Kubernetes `json:"kubernetes"`
+	ZooKeeper  ZooKeeper  `json:"zookeeper"`
 	Metrics    Metrics    `json:"metrics"`
 	Defaults   Defaults   `json:"defaults"`
 	Groups     []Group    `json:"groups"`
@@ -64,6 +66,20 @@ type Kubernetes struct {
 	Context    string `json:"context"`
 }
 
+// ZooKeeper says which ensemble is meant. Nobody connects to it before a target needs it.
+type ZooKeeper struct {
+	Servers        []string        `json:"servers"`        // host:port each; the last one may end in a chroot
+	SessionTimeout policy.Duration `json:"sessionTimeout"` // after two thirds of it a mute server counts as lost
+	ACL            string          `json:"acl"`            // of the nodes that are made: OpenACL or DigestACL
+	Credentials    string          `json:"credentials"`    // file with user:password, for DigestACL
+}
+
+// What nodes in ZooKeeper are made with. Everybody may read them in either case, or readers would fail.
+const (
+	OpenACL   = "open"   // everybody may change them
+	DigestACL = "digest" // only the user of the credentials may
+)
+
 // Metrics bounds what /metrics says.
 type Metrics struct {
 	MaxSeries int `json:"maxSeries"` // components with series of their own
@@ -84,10 +100,13 @@ type Group struct {
 // Default is the configuration of an empty file.
 func Default() Config {
 	return Config{
-		Listen:   "127.0.0.1:8086",
-		Data:     "./data",
-		Log:      Log{Level: "info", Format: "text"},
-		NATS:     NATS{Embedded: true, Replicas: 1},
+		Listen: "127.0.0.1:8086",
+		Data:   "./data",
+		Log:    Log{Level: "info", Format: "text"},
+		NATS:   NATS{Embedded: true, Replicas: 1},
+		ZooKeeper: ZooKeeper{
+			Servers: []string{"127.0.0.1:2181"}, SessionTimeout: policy.Duration(10 * time.Second), ACL: OpenACL,
+		},
 		Metrics:  Metrics{MaxSeries: 1000},
 		Defaults: Defaults{Policy: policy.Default()},
 	}

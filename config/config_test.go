@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,14 @@ func file(t *testing.T, text string) string {
 	return name
 }
 
+// servers are right unless one is nowhere.
+func servers(all []string) error {
+	if slices.Contains(all, "nowhere") {
+		return errors.New("nowhere is no server")
+	}
+	return nil
+}
+
 // known accepts the one kind of target that these tests have.
 func known(_ string, spec journal.Target) error {
 	if spec.Kind != "k8s/configmap" {
@@ -32,7 +41,7 @@ func known(_ string, spec journal.Target) error {
 
 func load(t *testing.T, text string) (*config.Effective, error) {
 	t.Helper()
-	return config.Load(config.Sources{File: file(t, text), Target: known})
+	return config.Load(config.Sources{File: file(t, text), Target: known, ZooKeeper: servers})
 }
 
 func origins(e *config.Effective) map[string]config.Value {
@@ -44,7 +53,7 @@ func origins(e *config.Effective) map[string]config.Value {
 }
 
 func TestNothingIsGood(t *testing.T) {
-	e, err := config.Load(config.Sources{Target: known})
+	e, err := config.Load(config.Sources{Target: known, ZooKeeper: servers})
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1:8086", e.Listen)
 	require.True(t, e.NATS.Embedded)
@@ -60,7 +69,7 @@ func TestNothingIsGood(t *testing.T) {
 func TestWhoBeatsWhom(t *testing.T) {
 	name := file(t, "listen: 127.0.0.1:1\ndata: /file\nnats:\n  maxBytes: 1GiB\n  maxStore: 2GiB\n")
 	e, err := config.Load(config.Sources{
-		File: name, Target: known,
+		File: name, Target: known, ZooKeeper: servers,
 		Env: []string{
 			"JOURNALD_LISTEN=127.0.0.1:2", "JOURNALD_NATS_MAX_BYTES=2GB", "JOURNALD_SERVICE_HOST=10.0.0.1", "PATH=/bin",
 			"JOURNALD_DEFAULTS_POLICY_HEALTH_FAILURE_THRESHOLD=7", "JOURNALD_DEFAULTS_POLICY_ON_ERASE=alert", "JOURNALD_LOG_LEVEL=debug",
@@ -140,11 +149,16 @@ func TestProblems(t *testing.T) {
 			`journald.yaml:3: groups[1].name: there are two groups named "a"`, `journald.yaml:4: groups[2].name: the group "b c"`,
 			"journald.yaml:6: groups[3].targets[0]: zk is no kind", "groups[3].targets[1].name: \"t\" names two targets",
 		}},
-		"not in this version": {"auth: {}\ntls: {}\npartitions: 3\nzookeeper: {}\ndefaults: {policy: {election: managed}}\n", []string{
+		"not in this version": {"auth: {}\ntls: {}\npartitions: 3\ndefaults: {policy: {election: managed}}\n", []string{
 			"journald.yaml:1: auth: is not in this version", "journald.yaml:2: tls: is not in this version",
 			"journald.yaml:3: partitions: is not in this version",
-			"journald.yaml:4: zookeeper: is not in this version", "journald.yaml:5: defaults.policy.election: managed is not in this version",
+			"journald.yaml:4: defaults.policy.election: managed is not in this version",
 		}},
+		"ZooKeeper": {"zookeeper:\n  servers: [nowhere]\n  sessionTimeout: 1ms\n  acl: closed\n  credentials: f\n", []string{
+			"journald.yaml:2: zookeeper.servers: nowhere is no server", "journald.yaml:3: zookeeper.sessionTimeout: is not between",
+			`journald.yaml:4: zookeeper.acl: "closed" is none of open, digest`, "journald.yaml:5: zookeeper.credentials: goes together with",
+		}},
+		"a digest of nobody": {"zookeeper: {acl: digest}\n", []string{"zookeeper.credentials: is missing"}},
 		"NATS twice": {"nats: {embedded: true, url: nats://a:4222, credentials: f}\n",
 			[]string{"nats.url: is set, and embedded is true", "nats.credentials: is for nats.url only"}},
 		"NATS elsewhere": {"nats: {url: nats://a:4222, listen: 127.0.0.1:4222}\n", []string{"nats.maxBytes: is needed",
@@ -186,7 +200,7 @@ func TestAnchors(t *testing.T) {
 
 func TestWrongVariablesAndFlags(t *testing.T) {
 	_, err := config.Load(config.Sources{
-		Target: known, Env: []string{"JOURNALD_NATS_REPLICAS=x", "JOURNALD_INSECURE=perhaps"},
+		Target: known, ZooKeeper: servers, Env: []string{"JOURNALD_NATS_REPLICAS=x", "JOURNALD_INSECURE=perhaps"},
 		Flags: map[string]config.Flag{"listen": {Name: "listen", Value: "x"}},
 	})
 	require.ErrorContains(t, err, `JOURNALD_NATS_REPLICAS: nats.replicas: is "x" where a whole number is wanted`)
@@ -202,7 +216,7 @@ func TestSecretsAreHidden(t *testing.T) {
 }
 
 func TestMissingFile(t *testing.T) {
-	_, err := config.Load(config.Sources{File: "/none/journald.yaml", Target: known})
+	_, err := config.Load(config.Sources{File: "/none/journald.yaml", Target: known, ZooKeeper: servers})
 	require.ErrorContains(t, err, "journald config example")
 }
 
@@ -218,10 +232,10 @@ func TestWhatTakesARestart(t *testing.T) {
 // TestExample has the example mean what it says: it can be used as it is, what is commented out is the default, and
 // every key is in it.
 func TestExample(t *testing.T) {
-	e, err := config.Load(config.Sources{File: file(t, config.Example()), Target: func(string, journal.Target) error { return nil }})
+	e, err := config.Load(config.Sources{File: file(t, config.Example()), Target: func(string, journal.Target) error { return nil }, ZooKeeper: servers})
 	require.NoError(t, err)
 	require.Equal(t, policy.Default(), e.Settings().Groups["flink-prod"].Policy)
-	plain, err := config.Load(config.Sources{Target: known})
+	plain, err := config.Load(config.Sources{Target: known, ZooKeeper: servers})
 	require.NoError(t, err)
 	for _, v := range plain.Values() {
 		last := v.Key[strings.LastIndexByte(v.Key, '.')+1:]

@@ -125,8 +125,6 @@ func notYet(path string) (string, bool) {
 		return "is not in this version, which can't tell who is asking: listen on a loopback address, or say insecure: true", true
 	case "partitions":
 		return "is not in this version, which keeps the journal in one partition; take it out", true
-	case "zookeeper":
-		return "is not in this version, which has no ZooKeeper targets; take it out", true
 	}
 	return "", false
 }

@@ -24,6 +24,9 @@ type Sources struct {
 
 	// Target says why a target can't be served; nil for one that can.
 	Target func(group string, spec journal.Target) error
+
+	// ZooKeeper says what is wrong with a list of ZooKeeper's servers; nil: nothing.
+	ZooKeeper func(servers []string) error
 }
 
 // Flag is one that was given on the command line.
@@ -54,7 +57,7 @@ func Load(s Sources) (*Effective, error) {
 	if err := e.name(); err != nil {
 		return nil, err
 	}
-	d.problems = append(d.problems, e.check(s.Target)...)
+	d.problems = append(d.problems, e.check(s)...)
 	if len(d.problems) > 0 {
 		return nil, d.problems
 	}

@@ -38,6 +38,7 @@ type node struct {
 
 	log       *stream.Log
 	leaders   *kv.Bucket
+	targets   *connector
 	projector *projector.Projector
 	server    *server.Server
 }
@@ -78,9 +79,11 @@ func (n *node) open(ctx context.Context) error {
 }
 
 func (n *node) wire(ctx context.Context, registry *prometheus.Registry, metrics *server.Metrics) (err error) {
-	targets := &connector{kubernetes: n.effective.Kubernetes, logger: n.logger}
+	n.targets = &connector{
+		ctx: context.WithoutCancel(ctx), kubernetes: n.effective.Kubernetes, zookeeper: n.effective.ZooKeeper, logger: n.logger,
+	}
 	n.projector, err = projector.New(projector.Config{
-		Instance: n.effective.Instance, Log: n.log, Lease: n.log.NewLease(leaseTime), Connect: targets.connect, Leaders: n.leaders,
+		Instance: n.effective.Instance, Log: n.log, Lease: n.log.NewLease(leaseTime), Connect: n.targets.connect, Leaders: n.leaders.Target,
 		Settings: n.effective.Settings(), Meter: metrics, Logger: n.logger, Seed: rand.Uint64(),
 	})
 	if err != nil {
@@ -137,6 +140,9 @@ func (n *node) close(ctx context.Context) error {
 	var errs []error
 	if err := n.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
 		errs = append(errs, fmt.Errorf("close the listener: %w", err))
+	}
+	if n.targets != nil {
+		n.targets.close()
 	}
 	if n.leaders != nil {
 		if err := n.leaders.Close(ctx); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/leadership-journal/journald/adapters/zk"
 	"github.com/leadership-journal/journald/config"
 )
 
@@ -26,6 +27,7 @@ func configFlags() []struct{ name, key, help string } {
 		{"nats-listen", "nats.listen", "host:port at which the embedded NATS server takes clients"},
 		{"kubeconfig", "kubernetes.kubeconfig", "kubeconfig file"},
 		{"context", "kubernetes.context", "context of the kubeconfig"},
+		{"zookeeper", "zookeeper.servers", "ZooKeeper's servers, comma-separated; the last one may end in a chroot"},
 		{"log-level", "log.level", "debug, info, warn or error"},
 		{"log-format", "log.format", "text or json"},
 	}
@@ -45,7 +47,10 @@ func addConfigFlags(c *cobra.Command, file *string) {
 
 // sources are where the configuration of a command is read from.
 func (p *process) sources(c *cobra.Command, file string) config.Sources {
-	s := config.Sources{File: first(file, p.env("JOURNALD_CONFIG")), Env: p.environ, Flags: map[string]config.Flag{}, Target: checkTarget}
+	s := config.Sources{
+		File: first(file, p.env("JOURNALD_CONFIG")), Env: p.environ, Flags: map[string]config.Flag{},
+		Target: checkTarget, ZooKeeper: zk.ValidateServers,
+	}
 	for _, f := range configFlags() {
 		c.Flags().Visit(func(given *pflag.Flag) {
 			if given.Name == f.name {
