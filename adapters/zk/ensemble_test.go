@@ -86,7 +86,10 @@ func TestPushesSurviveWhatBefallsAnEnsemble(t *testing.T) {
 
 func (s *siege) troubles() map[string]func() {
 	must := func(err error) { s.Helper(); require.NoError(s, err) }
-	leader := func() int { return s.ensemble.Leader(s.ctx) }
+	leader := func() (node int) {
+		require.Eventually(s, func() bool { node = s.ensemble.Leader(s.ctx); return node >= 0 }, patience, tick)
+		return node
+	}
 	restart := func(nodes ...int) {
 		for _, i := range nodes {
 			must(s.ensemble.Start(i))

@@ -135,3 +135,11 @@ func TestZooKeeperModeIsReadFromAnAnswerWithoutEnd(t *testing.T) {
 		})
 	}
 }
+
+func TestZooKeeperLeaderAloneIsNoQuorum(t *testing.T) {
+	single := ZooKeeper(t)
+	require.True(t, single.quorum(t.Context()))
+	alone := &ZooKeeperNodes{nodes: []*zooKeeperNode{single.nodes[0], {}, {}}}
+	require.Equal(t, 0, alone.Leader(t.Context()))
+	require.False(t, alone.quorum(t.Context()), "it has not noticed yet that the others are gone")
+}
