@@ -157,11 +157,11 @@ func (w *world) expectTarget(d *diff, name string, want map[string]any) error {
 	if o == nil {
 		return fmt.Errorf("target: there is no target %s%s", name, nearest.Hint(name, sortedKeys(w.objects)))
 	}
-	shown, err := o.backend.Show(w.ctx)
-	if err != nil {
-		return err
-	}
 	for _, component := range sortedKeys(want) {
+		shown, err := o.backend.Show(w.ctx, component)
+		if err != nil {
+			return err
+		}
 		what, is := "target: "+name+": "+component, shown.Entries[component]
 		if fields, ok := want[component].(map[string]any); ok && is != nil {
 			d.value(what, fields, entry(is))

@@ -117,11 +117,11 @@ func (w *world) checkConverged() error {
 	g := w.view.Group(group)
 	for _, name := range sortedKeys(w.objects) {
 		o := w.objects[name]
-		shown, err := o.backend.Show(w.ctx)
-		if err != nil {
-			return err
-		}
 		for _, c := range sortedKeys(g.Components) {
+			shown, err := o.backend.Show(w.ctx, c)
+			if err != nil {
+				return err
+			}
 			if what := w.unshown(o, g.Components[c], shown); what != "" {
 				late = append(late, fmt.Sprintf("  invariant I9: %s does not show %s: %s", name, c, what))
 			}

@@ -12,13 +12,15 @@ import (
 // TestRandomIncidents plays random incidents: whatever happens, the invariants hold after every step, and once the
 // faults stop every target shows its intent.
 func TestRandomIncidents(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g := &generator{t: t, open: map[string]string{}}
-		text := g.incident()
-		s, err := Parse([]byte(text))
-		require.NoError(t, err, text)
-		require.NoError(t, Run(t.Context(), s, Options{}), text)
-	})
+	rapid.Check(t, func(t *rapid.T) { play(t, Options{}) })
+}
+
+func play(t *rapid.T, o Options) {
+	g := &generator{t: t, open: map[string]string{}}
+	text := g.incident()
+	s, err := Parse([]byte(text))
+	require.NoError(t, err, text)
+	require.NoError(t, Run(t.Context(), s, o), text)
 }
 
 // generator writes a scenario file at random, but one that makes sense: what it revokes was granted at some time.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,12 +16,24 @@ type Options struct {
 	Journal io.Writer // where the journal is printed as it grows; nil: nowhere
 }
 
-// ErrFailed is wrapped by every error that says that the outcome is not the expected one.
-var ErrFailed = errors.New("scenario failed")
+var (
+	// ErrFailed is wrapped by every error that says that the outcome is not the expected one.
+	ErrFailed = errors.New("scenario failed")
+
+	// ErrInexpressible says that the backend has no way to show what the scenario is about. Nothing was run.
+	ErrInexpressible = errors.New("the backend can't express it")
+)
 
 // Run plays a scenario and returns the first thing that is not as it must be: an error that wraps [ErrFailed] says at
-// which step, what was expected and what came. Any other error is one of the file or the backend.
+// which step, what was expected and what came. One that wraps [ErrInexpressible] goes by what the file says, and was
+// found before anything was run. Any other error is one of the file or the backend.
 func Run(ctx context.Context, s *Scenario, o Options) (err error) {
+	if o.Backend == nil {
+		o.Backend = simulated{}
+	}
+	if err := s.check(o.Backend); err != nil {
+		return fmt.Errorf("%w: %w", ErrInexpressible, err)
+	}
 	w, err := newWorld(ctx, s, o)
 	if err != nil {
 		return err
@@ -36,6 +49,17 @@ func Run(ctx context.Context, s *Scenario, o Options) (err error) {
 	}
 	if err := w.converge(); err != nil {
 		return fmt.Errorf("after the last step: %w", err)
+	}
+	return nil
+}
+
+// check asks the backend about every target, and the components that it is to show.
+func (s *Scenario) check(b Backend) error {
+	for _, spec := range s.targets() {
+		components := slices.DeleteFunc(slices.Clone(s.names), func(name string) bool { return !spec.Shows(name) })
+		if err := b.Check(spec, components); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -58,7 +82,7 @@ func (w *world) converge() error {
 	w.out = nil
 	for _, name := range sortedKeys(w.objects) {
 		o := w.objects[name]
-		o.faults = nil
+		o.fault = nil
 		if err := w.let(o); err != nil {
 			return err
 		}

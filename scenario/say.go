@@ -89,11 +89,11 @@ func (w *world) fillInWatch(component string, f map[string]jsontext.Value) error
 		revision = text(v)
 	}
 	if revision == "new" {
-		if err := o.backend.Write(w.ctx, Change{}); err != nil {
+		if err := o.backend.Write(w.ctx, Change{Component: component, Touch: true}); err != nil {
 			return err
 		}
 	}
-	shown, err := o.backend.Show(w.ctx)
+	shown, err := o.backend.Show(w.ctx, component)
 	if err != nil {
 		return err
 	}

@@ -130,7 +130,10 @@ func TestFilesThatAreWrong(t *testing.T) {
 
 // unfenced is a backend whose writer does what FLINK-40114 did: it writes without looking at the sequence and without
 // a condition, and takes an entry that it does not expect down before it writes its own.
-type unfenced struct{ erase bool }
+type unfenced struct {
+	simulated
+	erase bool
+}
 
 func (u unfenced) Open(context.Context, string, journal.Target) (Object, error) {
 	return &careless{store: &store{clock: 10}, erase: u.erase}, nil
@@ -177,7 +180,7 @@ func TestAnUnfencedWriterBreaksAnInvariant(t *testing.T) {
 }
 
 // deaf is a backend whose writer claims to have written.
-type idle struct{}
+type idle struct{ simulated }
 
 func (idle) Open(context.Context, string, journal.Target) (Object, error) {
 	return &lazy{&store{clock: 10}}, nil

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leadership-journal/journald/internal/nearest"
 	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/projector"
 )
 
 // do runs one step that is no expectation.
@@ -105,7 +106,7 @@ func (w *world) fail(value jsontext.Value) error {
 	case f.Applied && f.Error != "timeout":
 		return errors.New("fail: only a timeout can have been applied")
 	}
-	o.faults = slices.Repeat([]fault{{f.Error, f.Applied}}, f.Times)
+	o.fault = &fault{word: f.Error, applied: f.Applied, times: f.Times, failed: map[projector.Object]int{}}
 	return nil
 }
 
@@ -115,13 +116,13 @@ func (w *world) let(o *object) error {
 	waiting := o.hanging
 	o.hanging = nil
 	for _, h := range waiting {
-		before, err := o.backend.Show(w.ctx)
+		before, err := o.backend.Show(w.ctx, h.doc.Component)
 		if err != nil {
 			return err
 		}
 		err = w.land(o, h.doc, h.write)
 		if h.gone {
-			if err := w.seen(o, before); err != nil {
+			if err := w.seen(o, h.doc.Component, before); err != nil {
 				return err
 			}
 			continue
@@ -133,19 +134,16 @@ func (w *world) let(o *object) error {
 	return nil
 }
 
-// seen has the observer report what differs from before.
-func (w *world) seen(o *object, before State) error {
-	after, err := o.backend.Show(w.ctx)
+// seen has the observer report what differs from before in the object that shows a component.
+func (w *world) seen(o *object, component string, before State) error {
+	after, err := o.backend.Show(w.ctx, component)
 	if err != nil {
 		return err
 	}
-	names := slices.Sorted(maps.Keys(after.Entries))
-	for name := range before.Entries {
-		if after.Entries[name] == nil {
-			names = append(names, name)
-		}
-	}
-	for _, name := range names {
+	all := map[string]*journal.LeaderInfo{}
+	maps.Copy(all, before.Entries)
+	maps.Copy(all, after.Entries)
+	for _, name := range sortedKeys(all) {
 		if !same(before.Entries[name], after.Entries[name]) {
 			if err := w.report(o, name, ""); err != nil {
 				return err
@@ -171,21 +169,64 @@ func (w *world) write(value jsontext.Value) error {
 	if o == nil {
 		return fmt.Errorf("write: there is no target %s", c.Target)
 	}
-	if err := o.backend.Write(w.ctx, Change{c.Component, c.Entry, c.By, c.Holder, c.Sequence}); err != nil {
+	change := Change{
+		Component: c.Component, Touch: c.Component == "", Entry: c.Entry, By: c.By, Holder: c.Holder, Sequence: c.Sequence,
+	}
+	if err := o.backend.Write(w.ctx, change); err != nil {
+		return err
+	}
+	if err := w.overtake(o, change); err != nil {
 		return err
 	}
 	return w.report(o, c.Component, c.Holder)
 }
 
+// overtake raises the fences beside a change's own to its sequence: who writes with a newer intent has the whole target.
+func (w *world) overtake(o *object, by Change) error {
+	if by.Sequence == 0 || !o.perComponent {
+		return nil
+	}
+	for _, component := range w.scenario.names {
+		shown, err := o.backend.Show(w.ctx, component)
+		if err != nil {
+			return err
+		}
+		if shown.Sequence >= by.Sequence {
+			continue
+		}
+		if err := o.backend.Write(w.ctx, Change{Component: component, Touch: true, By: by.By, Sequence: by.Sequence}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w *world) drop(o *object) error {
-	before, err := o.backend.Show(w.ctx)
-	if err != nil {
-		return err
+	before := map[string]State{}
+	for _, component := range w.shownBy(o) {
+		shown, err := o.backend.Show(w.ctx, component)
+		if err != nil {
+			return err
+		}
+		before[component] = shown
 	}
 	if err := o.backend.Drop(w.ctx); err != nil {
 		return err
 	}
-	return w.seen(o, before)
+	for _, component := range w.shownBy(o) {
+		if err := w.seen(o, component, before[component]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shownBy names each object of a target by the component that it shows: "" where one object shows all.
+func (w *world) shownBy(o *object) []string {
+	if !o.perComponent {
+		return []string{""}
+	}
+	return w.scenario.names
 }
 
 // hear has the observer report again, beginning with a gap and a full observation.
@@ -195,13 +236,7 @@ func (w *world) hear(o *object) error {
 	if _, err := w.store(gap); err != nil {
 		return err
 	}
-	shown, err := o.backend.Show(w.ctx)
-	if err != nil {
-		return err
-	}
-	names := slices.Concat(w.scenario.names, slices.Collect(maps.Keys(shown.Entries)))
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
+	for _, name := range w.scenario.names {
 		if err := w.report(o, name, ""); err != nil {
 			return err
 		}
@@ -214,7 +249,7 @@ func (w *world) report(o *object, component, holder string) error {
 	if o.deaf {
 		return nil
 	}
-	shown, err := o.backend.Show(w.ctx)
+	shown, err := o.backend.Show(w.ctx, component)
 	if err != nil {
 		return err
 	}

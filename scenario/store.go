@@ -13,30 +13,36 @@ import (
 
 // Backend makes the objects that a scenario's targets stand for.
 type Backend interface {
-	// Open makes the object of one target anew, empty.
+	// Check says why the backend can't show what a target is to show of these components, by their description alone;
+	// nil: it can.
+	Check(spec journal.Target, components []string) error
+
+	// Open makes what one target stands for anew, empty.
 	Open(ctx context.Context, group string, spec journal.Target) (Object, error)
 }
 
-// Object is one target's object, as the world sees and changes it beside journald. Before every write that journald
+// Object is what one target stands for, as the world sees and changes it beside journald: one object of a backend that
+// shows every component, or one for each of them, as the target's PerComponent says. Before every write that journald
 // makes, an implementation calls [Gate] with the context of the push.
 type Object interface {
 	// Target is what a projector writes and reads. Every instance has one of its own.
 	Target() (projector.Target, error)
 
-	// Show is what readers see now.
-	Show(ctx context.Context) (State, error)
+	// Show is what readers see now in the object that shows a component; it is of no importance which, where one object
+	// shows all.
+	Show(ctx context.Context, component string) (State, error)
 
 	// Write has somebody else change one component's entry, nil for none; a sequence other than 0 sets the fence too.
 	Write(ctx context.Context, change Change) error
 
-	// Drop has somebody else delete the whole object.
+	// Drop has somebody else delete everything, fences too.
 	Drop(ctx context.Context) error
 
 	// Close removes what Open made.
 	Close(ctx context.Context) error
 }
 
-// State is what an object shows.
+// State is what one object shows.
 type State struct {
 	Revision uint64
 	Sequence uint64 // the fence, 0: none
@@ -45,7 +51,8 @@ type State struct {
 
 // Change is a foreign write.
 type Change struct {
-	Component string              // empty: only the version of the object changes
+	Component string
+	Touch     bool                // the entry stays as it is, and only the object's version changes
 	Entry     *journal.LeaderInfo // nil: none
 	By        string
 	Holder    string // of the lock that guards the object
@@ -55,6 +62,9 @@ type Change struct {
 // simulated is a backend in memory, with the same rules as a real one: one version for each object, writes only on
 // condition of the version that was read.
 type simulated struct{}
+
+// Check has nothing against any target.
+func (simulated) Check(journal.Target, []string) error { return nil }
 
 // Open makes an object that does not exist yet.
 func (simulated) Open(context.Context, string, journal.Target) (Object, error) {
@@ -73,7 +83,7 @@ type store struct {
 func (s *store) Target() (projector.Target, error) { return &simTarget{s}, nil }
 
 // Show is what the object shows.
-func (s *store) Show(context.Context) (State, error) {
+func (s *store) Show(context.Context, string) (State, error) {
 	shown := State{Revision: s.clock, Sequence: s.state.Sequence, Entries: maps.Clone(s.state.Entries)}
 	if s.exists {
 		shown.Revision = s.state.Revision
@@ -84,7 +94,7 @@ func (s *store) Show(context.Context) (State, error) {
 // Write is a foreign one.
 func (s *store) Write(_ context.Context, c Change) error {
 	s.touch()
-	if c.Component != "" {
+	if !c.Touch {
 		s.set(c.Component, c.Entry)
 	}
 	if c.Sequence != 0 {
@@ -182,6 +192,18 @@ func (s *store) version() uint64 {
 		return 0
 	}
 	return s.state.Revision
+}
+
+// Read says what the store shows.
+func (t *simTarget) Read(_ context.Context, components []string) ([]projector.Observation, error) {
+	shown := make([]projector.Observation, len(components))
+	for i, name := range components {
+		shown[i] = projector.Observation{
+			Component: name, Revision: t.store.version(), Sequence: t.store.state.Sequence,
+			Entry: t.store.state.Entries[name], Holder: t.store.holder,
+		}
+	}
+	return shown, nil
 }
 
 // Watch is not used: the world itself is the observer.

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,19 +53,23 @@ type world struct {
 
 // object is one target in the world.
 type object struct {
-	name    string
-	spec    journal.Target
-	backend Object
-	deaf    bool
-	held    bool
-	faults  []fault
-	hanging []*hanging
+	name         string
+	spec         journal.Target
+	backend      Object
+	perComponent bool // each component has an object of its own
+	deaf         bool
+	held         bool
+	fault        *fault // nil: writes land
+	hanging      []*hanging
 }
 
-// fault is what becomes of one write.
+// fault is what becomes of writes: of so many to each object of a target, and it is over for all of them when one gets
+// through.
 type fault struct {
 	word    string
 	applied bool
+	times   int
+	failed  map[projector.Object]int
 }
 
 // hanging is a write that is held back.
@@ -111,14 +116,10 @@ func newWorld(ctx context.Context, s *Scenario, o Options) (*world, error) {
 		ctx: ctx, scenario: s, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ids: map[string]uint64{}, out: o.Journal,
 		view: view.New(), shadow: view.New(), objects: map[string]*object{}, answers: make(chan answer), newest: -1, epochs: map[string]uint64{},
 	}
-	backend := o.Backend
-	if backend == nil {
-		backend = simulated{}
-	}
 	for _, spec := range s.targets() {
-		opened, err := backend.Open(ctx, group, spec)
+		opened, err := o.Backend.Open(ctx, group, spec)
 		if err != nil {
-			return nil, fmt.Errorf("make the object of target %s: %w", spec.Name, err)
+			return nil, errors.Join(fmt.Errorf("make the object of target %s: %w", spec.Name, err), w.close())
 		}
 		w.objects[spec.Name] = &object{name: spec.Name, spec: spec, backend: opened}
 	}
@@ -138,13 +139,17 @@ func (w *world) start() error {
 			return fmt.Errorf("open target %s: %w", name, err)
 		}
 		i.targets[name] = target
+		o.perComponent = target.PerComponent()
 	}
 	i.core = projector.NewCore(projector.Options{
 		Instance: i.name, Random: rand.New(rand.NewPCG(1, uint64(w.started))),
 		Settings: projector.Settings{Defaults: w.scenario.policy, Groups: map[string]projector.Group{
 			group: {Policy: w.scenario.policy, Targets: w.scenario.targets()},
 		}},
-		PerComponent: func(string, journal.Target) bool { return false },
+		PerComponent: func(_ string, spec journal.Target) bool {
+			o := w.objects[spec.Name]
+			return o != nil && o.perComponent
+		},
 	})
 	w.instances = append(w.instances, i)
 	return w.takeOver(i)
@@ -313,7 +318,7 @@ func (w *world) answered(a answer) {
 
 // pass is the gate: what becomes of a write.
 func (w *world) pass(ctx context.Context, run *push, write func(context.Context) error) error {
-	if run.instance.armed {
+	if run.instance.armed || run.instance.frozen {
 		run.instance.armed, run.instance.frozen = false, true
 		run.parked <- struct{}{}
 		select {
@@ -327,11 +332,12 @@ func (w *world) pass(ctx context.Context, run *push, write func(context.Context)
 	if o.held {
 		return w.hang(ctx, run, write)
 	}
-	if len(o.faults) == 0 {
+	f := o.fault
+	if f == nil || f.failed[run.push.Object] >= f.times {
+		o.fault = nil
 		return w.land(o, run.push.Document, write)
 	}
-	f := o.faults[0]
-	o.faults = o.faults[1:]
+	f.failed[run.push.Object]++
 	if f.applied {
 		if err := w.land(o, run.push.Document, write); err != nil {
 			return err
@@ -357,12 +363,12 @@ func (w *world) hang(ctx context.Context, run *push, write func(context.Context)
 
 // land makes a write, and checks what it did to the object.
 func (w *world) land(o *object, doc *projector.Document, write func(context.Context) error) error {
-	before, err := o.backend.Show(w.ctx)
+	before, err := o.backend.Show(w.ctx, doc.Component)
 	if err != nil {
 		return err
 	}
 	err = write(context.WithoutCancel(w.ctx))
-	after, showErr := o.backend.Show(w.ctx)
+	after, showErr := o.backend.Show(w.ctx, doc.Component)
 	if showErr != nil {
 		return errors.Join(err, showErr)
 	}
@@ -413,10 +419,7 @@ func (w *world) next() (at time.Time, run *push) {
 }
 
 func compareObjects(a, b projector.Object) int {
-	if a.Target < b.Target {
-		return -1
-	}
-	return 1
+	return cmp.Or(cmp.Compare(a.Target, b.Target), cmp.Compare(a.Component, b.Component))
 }
 
 func maxTime(a, b time.Time) time.Time {

@@ -285,7 +285,13 @@ func (o *object) put(tb testing.TB, at string, data []byte) []any {
 	was, version, there := o.get(tb, at)
 	switch {
 	case data == nil && there:
-		return []any{&gozk.DeleteRequest{Path: at, Version: version}}
+		var ops []any
+		children, _, err := o.direct.Children(at)
+		require.NoError(tb, err)
+		for _, child := range children {
+			ops = append(ops, &gozk.DeleteRequest{Path: at + "/" + child, Version: -1})
+		}
+		return append(ops, &gozk.DeleteRequest{Path: at, Version: version})
 	case data == nil, string(was) == string(data):
 		return nil
 	case there:

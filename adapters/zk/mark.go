@@ -8,9 +8,14 @@ import (
 )
 
 // mark is what a fence says: which intent is shown, and by whom it was written.
+//
+// Versions begin anew with a node that was deleted and made again, so that a late write could take the new one for the
+// one that it was composed on. Life names a child that a fence has as long as it lives, and no other fence ever has:
+// every write is on condition of it.
 type mark struct {
 	Sequence  uint64              `json:"sequence"`
 	Projector uint64              `json:"projector"`
+	Life      string              `json:"life,omitempty"`
 	Leader    *journal.LeaderInfo `json:"leader,omitzero"` // layout latch: what the id that is shown stands for
 }
 

@@ -7,6 +7,7 @@ import (
 	"path"
 
 	gozk "github.com/go-zookeeper/zk"
+	"github.com/google/uuid"
 
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/projector"
@@ -30,9 +31,9 @@ func (o *object) push(ctx context.Context, doc *projector.Document) (projector.R
 		return projector.Receipt{}, classifyRead(err)
 	}
 	e := doc.Entries[o.component]
-	c, unfit := o.layout.content(doc.Sequence, &e)
-	if unfit != nil {
-		return projector.Receipt{Revision: was.revision, Rejected: map[string]error{o.component: unfit}}, nil
+	c, err := o.layout.content(doc.Sequence, &e)
+	if err != nil {
+		return o.rejected(was, err), nil
 	}
 	if was.mark.Sequence > doc.Sequence {
 		return projector.Receipt{}, fmt.Errorf("%w: %d, not %d", projector.ErrSuperseded, was.mark.Sequence, doc.Sequence)
@@ -51,6 +52,11 @@ func (o *object) push(ctx context.Context, doc *projector.Document) (projector.R
 	return projector.Receipt{Revision: next.revision, Wrote: true, Changed: p.changed}, nil
 }
 
+// rejected is the receipt of what the layout can't hold.
+func (o *object) rejected(was *version, rule error) projector.Receipt {
+	return projector.Receipt{Revision: was.revision, Rejected: map[string]error{o.component: rule}}
+}
+
 // plan is what a document asks of a version.
 type plan struct {
 	was     *version
@@ -62,7 +68,10 @@ type plan struct {
 }
 
 func (o *object) plan(was *version, doc *projector.Document, e *projector.Entry, c content) *plan {
-	p := &plan{was: was, content: c, keep: c.holds(was.entry, e.Leader), mark: &mark{Sequence: doc.Sequence, Projector: doc.Projector}}
+	p := &plan{
+		was: was, content: c, keep: c.holds(was.entry, e.Leader),
+		mark: &mark{Sequence: doc.Sequence, Projector: doc.Projector, Life: was.mark.Life},
+	}
 	if o.isLatch() {
 		p.mark.Leader = e.Leader
 	}
@@ -129,6 +138,9 @@ func (o *object) replace(ctx context.Context, s *session, p *plan) (*version, er
 			return nil, classifyRead(err)
 		}
 	}
+	if p.mark.Life == "" {
+		p.mark.Life = uuid.NewString()
+	}
 	fence, err := p.mark.encode()
 	if err != nil {
 		return nil, err
@@ -191,6 +203,12 @@ func (o *object) changes(p *plan, fence []byte) []any {
 		all = append(all, &gozk.CreateRequest{Path: o.fence, Acl: acl})
 	} else {
 		version = p.was.fence.version
+	}
+	life := o.fence + "/" + p.mark.Life
+	if p.was.mark.Life == "" {
+		all = append(all, &gozk.CreateRequest{Path: life, Acl: acl})
+	} else {
+		all = append(all, &gozk.CheckVersionRequest{Path: life, Version: 0})
 	}
 	return append(all, &gozk.SetDataRequest{Path: o.fence, Data: fence, Version: version})
 }

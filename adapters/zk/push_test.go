@@ -25,17 +25,17 @@ type world struct {
 	client *zk.Client
 }
 
-func newWorld(t testing.TB, change ...func(*zk.Options)) *world {
-	t.Helper()
-	servers := single.Servers(t)
+func newWorld(tb testing.TB, change ...func(*zk.Options)) *world {
+	tb.Helper()
+	servers := single.Servers(tb)
 	options := zk.Options{Servers: servers, SessionTimeout: session, Logger: slog.New(slog.DiscardHandler)}
 	for _, f := range change {
 		f(&options)
 	}
-	client, err := zk.NewClient(context.WithoutCancel(t.Context()), options)
-	require.NoError(t, err)
-	t.Cleanup(client.Close)
-	return &world{TB: t, base: "/" + uuid.NewString(), direct: connect(t, servers), client: client}
+	client, err := zk.NewClient(context.WithoutCancel(tb.Context()), options)
+	require.NoError(tb, err)
+	tb.Cleanup(client.Close)
+	return &world{TB: tb, base: "/" + uuid.NewString(), direct: connect(tb, servers), client: client}
 }
 
 // target is one whose path is below the world's.
@@ -104,7 +104,7 @@ func TestLayouts(t *testing.T) {
 		require.Equal(t, encodeFlink(t, *leader("http://10.0.0.1:8081")), []byte(w.data(w.base+"/flink/prod/leader/"+id+"/connection_info")))
 		w.push(flink, document(8, component, nil))
 		require.Empty(t, w.data(w.base+"/flink/prod/leader/"+id+"/connection_info"))
-		require.JSONEq(t, `{"sequence": 8, "projector": 3}`, w.data("/leadership-journal"+w.base+"/zk/"+component))
+		require.Regexp(t, `^\{"sequence":8,"projector":3,"life":"[-0-9a-f]{36}"\}$`, w.data("/leadership-journal"+w.base+"/zk/"+component))
 	}
 
 	latch := w.target(zk.Latch, "/druid/overlord/_OVERLORD", func(s *journal.Target) { s.Components, s.Name = []string{"overlord"}, "latch" })

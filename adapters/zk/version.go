@@ -79,7 +79,17 @@ func (o *object) read(ctx context.Context, s *session) (*version, error) {
 		}
 		absent = max(absent, unfenced)
 	}
-	return o.newVersion(entry, fence, children, absent), nil
+	v := o.newVersion(entry, fence, children, absent)
+	if v.mark.Life != "" {
+		life, err := s.get(ctx, o.fence+"/"+v.mark.Life)
+		if err != nil {
+			return nil, err
+		}
+		if life == nil {
+			v.mark.Life = "" // somebody took it: it gets another
+		}
+	}
+	return v, nil
 }
 
 // getOrAbsent reads a node, or since when there is none.

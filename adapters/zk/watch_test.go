@@ -179,7 +179,12 @@ func TestRevisionsRiseWhenNodesGo(t *testing.T) {
 	w.push(target, document(7, "web", leader("http://web-1")))
 	x := w.watch(target)
 	last := x.next().Revision
-	for _, path := range []string{w.base + "/a/b/web", "/leadership-journal" + w.base + "/zk/web"} {
+	fence := "/leadership-journal" + w.base + "/zk/web"
+	lives, _, err := w.direct.Children(fence)
+	require.NoError(t, err)
+	require.Len(t, lives, 1)
+	require.NoError(t, w.direct.Delete(fence+"/"+lives[0], -1))
+	for _, path := range []string{w.base + "/a/b/web", fence} {
 		require.NoError(t, w.direct.Delete(path, -1))
 		o := x.next()
 		require.Greater(t, o.Revision, last)

@@ -175,7 +175,7 @@ func TestNamesWithSlashes(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	s := serve(t, "--data", t.TempDir())
-	s.must("publish", "grant", "demo/web", "candidate=web-1", "session=S1")
+	s.must("publish", "grant", "demo/web", "candidate=web-1", "session=S1", "--wait", "applied")
 	for name, c := range map[string]struct {
 		args []string
 		code int

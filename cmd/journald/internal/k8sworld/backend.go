@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/leadership-journal/journald/adapters/k8s"
+	"github.com/leadership-journal/journald/cmd/journald/internal/sessions"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/projector"
 	"github.com/leadership-journal/journald/scenario"
@@ -54,6 +55,9 @@ func unlimited(config *rest.Config) *rest.Config {
 	return config
 }
 
+// Check implements [scenario.Backend]. A ConfigMap shows whatever a scenario is about.
+func (b *Backend) Check(journal.Target, []string) error { return nil }
+
 // Open implements [scenario.Backend].
 func (b *Backend) Open(_ context.Context, group string, spec journal.Target) (scenario.Object, error) {
 	id, err := uuid.NewRandom()
@@ -62,7 +66,7 @@ func (b *Backend) Open(_ context.Context, group string, spec journal.Target) (sc
 	}
 	spec.Kind, spec.Layout, spec.Namespace = k8s.ConfigMap, k8s.Flink, b.namespace
 	spec.Object = "scenario-" + strings.ToLower(spec.Name) + "-" + id.String()
-	return &object{Backend: b, group: group, spec: spec, names: map[string]string{}}, nil
+	return &object{Backend: b, group: group, spec: spec, names: sessions.Names{}}, nil
 }
 
 // object is one ConfigMap.
@@ -70,7 +74,7 @@ type object struct {
 	*Backend
 	group string
 	spec  journal.Target
-	names map[string]string // of sessions, by the UUID that stands for them
+	names sessions.Names
 }
 
 // Target implements [scenario.Object].
@@ -85,39 +89,11 @@ func (o *object) Target() (projector.Target, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &renamed{target, o}, nil
-}
-
-// renamed shows sessions as the UUIDs that the layout needs.
-type renamed struct {
-	projector.Target
-	object *object
-}
-
-// Push implements [projector.Target].
-func (r *renamed) Push(ctx context.Context, doc *projector.Document) (projector.Receipt, error) {
-	copied := *doc
-	copied.Entries = make(map[string]projector.Entry, len(doc.Entries))
-	for name, e := range doc.Entries {
-		if e.Leader != nil {
-			leader := *e.Leader
-			leader.Session = r.object.uuid(leader.Session)
-			e.Leader = &leader
-		}
-		copied.Entries[name] = e
-	}
-	return r.Target.Push(ctx, &copied)
-}
-
-// uuid stands for a session's name.
-func (o *object) uuid(session string) string {
-	id := uuid.NewSHA1(uuid.NameSpaceOID, []byte(session)).String()
-	o.names[id] = session
-	return id
+	return o.names.Target(target), nil
 }
 
 // Show implements [scenario.Object].
-func (o *object) Show(ctx context.Context) (scenario.State, error) {
+func (o *object) Show(ctx context.Context, _ string) (scenario.State, error) {
 	state := scenario.State{Entries: map[string]*journal.LeaderInfo{}}
 	cm, err := o.maps.Get(ctx, o.spec.Object, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -138,7 +114,11 @@ func (o *object) Show(ctx context.Context) (scenario.State, error) {
 	for key, value := range cm.Data {
 		if component, ok := strings.CutPrefix(key, keyPrefix); ok {
 			session, address, _ := strings.Cut(value, ",")
-			state.Entries[component] = &journal.LeaderInfo{Session: o.names[session], Address: address}
+			id, err := uuid.Parse(session)
+			if err != nil {
+				return state, fmt.Errorf("read %s of %s: %w", key, o.spec.Object, err)
+			}
+			state.Entries[component] = &journal.LeaderInfo{Session: o.names[id], Address: address}
 		}
 	}
 	return state, nil
@@ -183,16 +163,16 @@ func (o *object) change(cm *corev1.ConfigMap, c scenario.Change) {
 	}
 	cm.Annotations[touched] = time.Now().Format(time.RFC3339Nano)
 	switch {
-	case c.Component == "":
+	case c.Touch:
 	case c.Entry == nil:
 		delete(cm.Data, keyPrefix+c.Component)
 	default:
-		cm.Data[keyPrefix+c.Component] = o.uuid(c.Entry.Session) + "," + c.Entry.Address
+		cm.Data[keyPrefix+c.Component] = o.names.UUID(c.Entry.Session).String() + "," + c.Entry.Address
 	}
 	if c.Sequence != 0 {
 		cm.Annotations[fence] = strconv.FormatUint(c.Sequence, 10)
 	}
-	if o.spec.Guarded && c.Component != "" {
+	if o.spec.Guarded && !c.Touch {
 		holder := c.Holder
 		if holder == "" {
 			holder = c.By
