@@ -106,8 +106,9 @@ func (o *object) ended() int {
 	return o.writes
 }
 
-// reset takes what was read for known, even where it is older: the ensemble may have been restored. It does not where
-// one of our writes, which the reading need not have seen, ended since it began.
+// reset takes what was read for known, even where it is older: the ensemble may have been restored, and what we wrote
+// since its backup comes again as others'. It does not where one of our writes, which the reading need not have seen,
+// ended since it began.
 func (o *object) reset(v *version, ended int) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -115,5 +116,6 @@ func (o *object) reset(v *version, ended int) bool {
 		return false
 	}
 	o.known = v
+	o.own = slices.DeleteFunc(o.own, func(revision uint64) bool { return revision > v.revision })
 	return true
 }
