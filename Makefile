@@ -74,6 +74,10 @@ bench: testenv ## run the benchmarks; each prints its ratio to a baseline of the
 crash: testenv ## kill journald under load KILLS times (default 200), at random moments; JOURNALD_SEED repeats a run
 	JOURNALD_KILLS='$(KILLS)' go test -count 1 -timeout 60m -v -run '^TestKill$$' $(TESTFLAGS) ./test/crash
 
+.PHONY: interop
+interop: testenv ## have other systems' own clients, Curator's and Flink's, read what journald writes
+	go test -count 1 -timeout 20m -v $(TESTFLAGS) ./test/interop
+
 .PHONY: clean
 clean: ## remove what was built; the journal in DATA stays
 	rm -rf bin

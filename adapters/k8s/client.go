@@ -39,11 +39,12 @@ type Options struct {
 
 // Client makes targets in one Kubernetes cluster. They share its connections.
 type Client struct {
-	opts   Options
-	logger logr.Logger                 // client-go's own
-	rest   map[string]*rest.RESTClient // by kind
-	turns  chan struct{}               // see turn
-	reach  reach
+	opts     Options
+	patience patience
+	logger   logr.Logger                 // client-go's own
+	rest     map[string]*rest.RESTClient // by kind
+	turns    chan struct{}               // see turn
+	reach    reach
 }
 
 // startsAtOnce is how many watches begin at the same time. Where thousands do, after an outage, each would open a
@@ -53,22 +54,22 @@ const startsAtOnce = 32
 // NewClient prepares the way to an API server; it does not connect. The rate limits and the time-out of the
 // configuration are not used: the projector has its own.
 func NewClient(config *rest.Config, opts Options) (*Client, error) {
-	return newClient(config, opts, defaultHeartbeat())
+	return newClient(config, opts, defaultPatience())
 }
 
-func newClient(config *rest.Config, opts Options, h heartbeat) (*Client, error) {
+func newClient(config *rest.Config, opts Options, p patience) (*Client, error) {
 	if config == nil || opts.Now == nil || opts.Logger == nil {
 		return nil, errors.New("k8s: a configuration, a clock and a logger are needed")
 	}
 	c := &Client{
 		opts: opts, logger: logr.FromSlogHandler(opts.Logger.Handler()),
-		rest: map[string]*rest.RESTClient{}, turns: make(chan struct{}, startsAtOnce),
+		rest: map[string]*rest.RESTClient{}, turns: make(chan struct{}, startsAtOnce), patience: p,
 	}
 	config = rest.CopyConfig(config)
 	config.Timeout, config.QPS, config.RateLimiter = 0, -1, nil
 	config.WarningHandler, config.WarningHandlerWithContext = rest.NoWarnings{}, nil
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	h.apply(config)
+	p.apply(config)
 	http, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, fmt.Errorf("prepare connections to %s: %w", config.Host, err)

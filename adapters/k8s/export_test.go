@@ -6,7 +6,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// NewAnxiousClient takes a connection for dead sooner than [NewClient], so that a test need not wait for long.
-func NewAnxiousClient(config *rest.Config, opts Options, after, waits time.Duration) (*Client, error) {
-	return newClient(config, opts, heartbeat{after, waits})
+// NewImpatientClient waits for d only where [NewClient] waits for many seconds.
+func NewImpatientClient(config *rest.Config, opts Options, d time.Duration) (*Client, error) {
+	return newClient(config, opts, patience{silence: d, pong: d, answer: d})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -92,6 +93,14 @@ func (w *world) create(cm *corev1.ConfigMap) *corev1.ConfigMap {
 func (w *world) update(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	w.Helper()
 	cm, err := w.clientset.CoreV1().ConfigMaps(w.namespace).Update(w.Context(), cm, metav1.UpdateOptions{})
+	require.NoError(w, err)
+	return cm
+}
+
+func (w *world) patch(name, by string) *corev1.ConfigMap {
+	w.Helper()
+	maps := w.clientset.CoreV1().ConfigMaps(w.namespace)
+	cm, err := maps.Patch(w.Context(), name, types.MergePatchType, []byte(by), metav1.PatchOptions{})
 	require.NoError(w, err)
 	return cm
 }

@@ -112,7 +112,6 @@ func (o *object) replace(ctx context.Context, was *version, with *unstructured.U
 		}
 		return nil, err
 	}
-	o.own = slices.DeleteFunc(o.own, func(revision uint64) bool { return revision >= v.revision }) // from before a restore
 	if len(o.own) == ownWrites {
 		o.own = slices.Delete(o.own, 0, 1)
 	}
@@ -138,13 +137,14 @@ func (o *object) saw(v *version, shown sight) bool {
 
 // settle takes what was listed for known, even where it is older: the backend may have been restored. It does not where
 // a push has learned of something newer since was was known, which the list need not have seen. It returns the newest.
+// Revisions of our writes that are higher are of before a restore: they come again, and are others'.
 func (o *object) settle(listed, was *version) *version {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.known == nil || o.known == was || o.known.revision < listed.revision {
 		o.known = listed
-		o.own = nil // none comes any more, but after a restore their revisions do
 	}
+	o.own = slices.DeleteFunc(o.own, func(revision uint64) bool { return revision > o.known.revision })
 	return o.known
 }
 

@@ -84,13 +84,14 @@ func rewritten(config *rest.Config, change func(n int, query url.Values)) *rest.
 // TestWatchOfWhatCannotBe begins anew where the stream says what an API server never would.
 func TestWatchOfWhatCannotBe(t *testing.T) {
 	const object = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"leaders","resourceVersion":%q}}`
-	for name, text := range map[string]string{
-		"no JSON":               `<html>`,
-		"half a change":         `{"type":"MODIFIED","object":{"kind":`,
-		"a revision that fell":  `{"type":"MODIFIED","object":` + fmt.Sprintf(object, "1") + `}`,
-		"no revision":           `{"type":"MODIFIED","object":` + fmt.Sprintf(object, "") + `}`,
-		"no object":             `{"type":"DELETED","object":null}`,
-		"an error that is none": `{"type":"ERROR","object":[]}`,
+	for name, c := range map[string]struct{ text, told string }{
+		"no JSON":               {`<html>`, "invalid character '<'"},
+		"half a change":         {`{"type":"MODIFIED","object":{"kind":`, "unexpected EOF"},
+		"a revision that fell":  {`{"type":"MODIFIED","object":` + fmt.Sprintf(object, "1") + `}`, "the revision fell from"},
+		"no revision":           {`{"type":"MODIFIED","object":` + fmt.Sprintf(object, "") + `}`, `resourceVersion "" is not a number`},
+		"no object":             {`{"type":"DELETED","object":null}`, `resourceVersion "" is not a number`},
+		"an error that is none": {`{"type":"ERROR","object":[]}`, "decode an error"},
+		"nothing":               {``, "the API server ended the watch at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -102,14 +103,16 @@ func TestWatchOfWhatCannotBe(t *testing.T) {
 					if !isWatch(r) || made.Add(1) > 1 {
 						return next.RoundTrip(r)
 					}
-					return streamed(r, text), nil
+					return streamed(r, c.text), nil
 				})
 			})
-			x := watch(t, connect(t, config, w.flink()))
+			said := listen()
+			x := watch(t, said.connect(t, config, w))
 			for range 2 {
 				require.True(t, x.next().Gap)
 				x.address("restserver", "http://jm-0:8081")
 			}
+			require.Contains(t, said.next(t, slog.LevelWarn), c.told)
 			w.theirs()
 			require.Equal(t, "theirs", x.next().Entry.Address)
 		})
@@ -173,17 +176,31 @@ func TestWatchOfAnObjectMadeAnewMeanwhile(t *testing.T) {
 	require.Greater(t, o.Revision, before.Revision)
 }
 
+// TestWatchGivesUpWhatHangs has lists, and watches, never answered, on a connection that is well.
+func TestWatchGivesUpWhatHangs(t *testing.T) {
+	for name, hangs := range map[string]func(*http.Request) bool{"a list": isList, "a watch": isWatch} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			faults := testenv.NewHTTPFaults(t, w.config)
+			w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
+			faults.Set(testenv.Fault{Match: hangs, Hang: true})
+			said := listen()
+			x := watch(t, said.impatient(t, faults.Config(), w))
+			require.Contains(t, said.next(t, slog.LevelWarn), "context ")
+			faults.Set()
+			require.True(t, x.next().Gap)
+			x.address("restserver", "http://jm-0:8081")
+		})
+	}
+}
+
 // TestWatchNoticesAMuteConnection has no byte pass any more, in either direction, while the connection stays open.
 func TestWatchNoticesAMuteConnection(t *testing.T) {
 	w := newWorld(t)
 	away, proxy := w.proxied()
 	w.push(connect(t, w.config, w.flink()), oneLeader(7, 0))
 	said := listen()
-	c, err := k8s.NewAnxiousClient(away, said.options(), time.Second, time.Second)
-	require.NoError(t, err)
-	target, err := c.Connect("g", w.flink())
-	require.NoError(t, err)
-	x := watch(t, target)
+	x := watch(t, said.impatient(t, away, w))
 	x.address("restserver", "http://jm-0:8081")
 
 	proxy.Freeze()
@@ -194,15 +211,16 @@ func TestWatchNoticesAMuteConnection(t *testing.T) {
 	x.address("restserver", "theirs")
 }
 
-// TestWatchBeginsAmidAPush has a push come in between the list and the watch. What is reported is what it wrote, not
-// what was listed.
+// TestWatchBeginsAmidAPush has somebody's change and a push upon it come in between the list and the watch. What is
+// reported is what the push wrote, not what was listed, and not then what came before it.
 func TestWatchBeginsAmidAPush(t *testing.T) {
 	w := newWorld(t)
 	var target projector.Target
 	var pushed projector.Receipt
 	config := rewritten(w.config, func(n int, _ url.Values) {
 		if n == 1 {
-			pushed = w.push(target, oneLeader(8, 1))
+			w.theirs()
+			pushed = w.push(target, fresh(oneLeader(8, 1)))
 		}
 	})
 	target = connect(t, config, w.flink())
@@ -212,8 +230,8 @@ func TestWatchBeginsAmidAPush(t *testing.T) {
 	o := x.next()
 	require.Equal(t, "http://jm-1:8081", o.Entry.Address)
 	require.Equal(t, pushed.Revision, o.Revision)
-	w.theirs()
-	require.Equal(t, "theirs", x.next().Entry.Address)
+	after := w.theirs()
+	require.Equal(t, number(t, after.ResourceVersion), x.next().Revision)
 }
 
 // TestWatchOutlivesTheServer stops the API server, and has the object changed by others after it is back. Then what it
@@ -258,9 +276,11 @@ func TestWatchOutlivesTheServer(t *testing.T) {
 	require.Less(t, o.Revision, number(t, late.ResourceVersion))
 	require.Equal(t, number(t, w.configMap("leaders").ResourceVersion), o.Revision)
 	require.Equal(t, uint64(8), o.Sequence)
-	require.True(t, w.push(target, fresh(oneLeader(9, 9))).Wrote)
-	w.theirs()
+	w.theirs() // likely at a revision that one of our own writes had
 	x.address("restserver", "theirs")
+	require.True(t, w.push(target, fresh(oneLeader(9, 9))).Wrote)
+	last := w.theirs()
+	x.until(func(o projector.Observation) bool { return o.Revision == number(t, last.ResourceVersion) })
 }
 
 // forgets has a watch begin at a revision from before the server's start. It is answered with 410 Expired, in the
@@ -368,6 +388,7 @@ func TestWatchesBeginAFewAtATime(t *testing.T) {
 	var mu sync.Mutex
 	under, most := 0, 0
 	full := make(chan struct{})
+	fill := sync.OnceFunc(func() { close(full) })
 	config := rest.CopyConfig(w.config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return roundTrip(func(r *http.Request) (*http.Response, error) {
@@ -377,8 +398,8 @@ func TestWatchesBeginAFewAtATime(t *testing.T) {
 			mu.Lock()
 			under++
 			most = max(most, under)
-			if under == atOnce && most == atOnce {
-				close(full)
+			if under == atOnce {
+				fill()
 			}
 			mu.Unlock()
 			<-full
@@ -417,6 +438,14 @@ func (h *heard) options() k8s.Options { return k8s.Options{Now: writtenAt, Logge
 
 func (h *heard) connect(t *testing.T, config *rest.Config, w *world) projector.Target {
 	c, err := k8s.NewClient(config, h.options())
+	require.NoError(t, err)
+	target, err := c.Connect("g", w.flink())
+	require.NoError(t, err)
+	return target
+}
+
+func (h *heard) impatient(t *testing.T, config *rest.Config, w *world) projector.Target {
+	c, err := k8s.NewImpatientClient(config, h.options(), time.Second)
 	require.NoError(t, err)
 	target, err := c.Connect("g", w.flink())
 	require.NoError(t, err)

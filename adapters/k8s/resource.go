@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -17,9 +16,6 @@ import (
 
 // fieldManager is who the API server says wrote our fields.
 const fieldManager = "journald"
-
-// readTimeout bounds a read that nobody waits for but a watch.
-const readTimeout = 10 * time.Second
 
 // resource is one object of the API by its address.
 type resource struct {
@@ -61,7 +57,7 @@ func (r *resource) get(ctx context.Context) (*version, error) {
 // list reads the object as it is now, with the revision of the whole collection: one to watch from, and one that says
 // when there was none.
 func (r *resource) list(ctx context.Context) (v *version, from uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	ctx, cancel := context.WithTimeout(ctx, r.client.patience.answer)
 	defer cancel()
 	body, err := r.do(ctx, r.request(http.MethodGet).Param("fieldSelector", r.selector()))
 	if err != nil {

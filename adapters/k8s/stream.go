@@ -35,7 +35,7 @@ type stream struct {
 func (r *resource) open(ctx context.Context, from uint64) (*stream, error) {
 	lasting := watchLasts + rand.N(watchLasts)
 	ctx, cancel := context.WithTimeout(ctx, lasting+watchGrace)
-	impatience := time.AfterFunc(readTimeout, cancel)
+	late := time.AfterFunc(r.client.patience.answer, cancel)
 	body, err := r.request(http.MethodGet).
 		Param("fieldSelector", r.selector()).
 		Param("watch", "true").
@@ -43,12 +43,12 @@ func (r *resource) open(ctx context.Context, from uint64) (*stream, error) {
 		Param("resourceVersion", strconv.FormatUint(from, 10)).
 		Param("timeoutSeconds", strconv.Itoa(int(lasting.Seconds()))).
 		Stream(r.client.context(ctx))
-	if !impatience.Stop() && err == nil {
-		err = errors.Join(context.DeadlineExceeded, body.Close())
-	}
 	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("watch %s: %w", r, err)
+	}
+	if !late.Stop() {
+		return nil, fmt.Errorf("watch %s: %w", r, errors.Join(context.Canceled, body.Close()))
 	}
 	return &stream{
 		resource: r, cancel: cancel, body: body, changes: jsontext.NewDecoder(body, trusting()), opened: time.Now(), from: from,

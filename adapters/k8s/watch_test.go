@@ -101,6 +101,34 @@ func TestWatchOfALockedObject(t *testing.T) {
 	require.Empty(t, x.seen)
 }
 
+// TestWatchIsSilentOnRenewals has the locks of many objects renewed by another process all the while. Nothing is reported
+// but the change of a leader that comes at the end.
+func TestWatchIsSilentOnRenewals(t *testing.T) {
+	const objects = 50
+	w := newWorld(t)
+	c := newClient(t, w.config)
+	all := make([]*watching, objects)
+	for n := range all {
+		w.create(cluster(n))
+		spec := w.guarded()
+		spec.Object = clusterName(n)
+		target, err := c.Connect("g", spec)
+		require.NoError(t, err)
+		all[n] = watch(t, target)
+	}
+	load := startRenewals(t, w.config, w.namespace, objects, 200*time.Millisecond)
+	load.round()
+	for _, x := range all {
+		x.until(func(o projector.Observation) bool { return o.Component == "restserver" }) // the last
+	}
+	load.round()
+	load.round()
+	for n, x := range all {
+		moved := w.patch(clusterName(n), `{"data":{"`+flinkPrefix+`restserver":"`+session2+`,moved"}}`)
+		require.Equal(t, number(t, moved.ResourceVersion), x.next().Revision)
+	}
+}
+
 // TestWatchIsSilentOnOwnWrites counts what is reported of 50 pushes, up to somebody else's change after them.
 func TestWatchIsSilentOnOwnWrites(t *testing.T) {
 	w := newWorld(t)
