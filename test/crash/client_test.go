@@ -1,98 +1,24 @@
 package crash_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"regexp"
 	"strconv"
 	"time"
 
-	"github.com/go-json-experiment/json"
-
-	"github.com/leadership-journal/journald/internal/api"
-	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 )
 
 // answerTimeout is how long a service waits before it counts its answer as lost.
 const answerTimeout = 2 * time.Second
 
-// client speaks HTTP to journald as services do, with connections that are kept.
-type client struct{ http http.Client }
+// client speaks HTTP to journald as services do.
+type client struct{ *journald.Client }
 
-func newClient() *client {
-	return &client{http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}}}
-}
-
-// refusal is an answer that is not the one hoped for.
-type refusal struct {
-	status int
-	text   string
-}
-
-func (r *refusal) Error() string { return fmt.Sprintf("HTTP %d: %s", r.status, r.text) }
-
-// final says that sending the same again gives the same.
-func final(err error) bool {
-	r, ok := errors.AsType[*refusal](err)
-	return ok && r.status < http.StatusInternalServerError && r.status != http.StatusTooManyRequests
-}
-
-// do asks and returns the body of a 2xx answer.
-func (c *client) do(ctx context.Context, method, url string, body []byte) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, patient)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	if body != nil {
-		request.Header.Set("Content-Type", "application/json")
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		return nil, err
-	}
-	if response.StatusCode/100 != 2 {
-		return nil, &refusal{response.StatusCode, string(text)}
-	}
-	return text, nil
-}
-
-// publish appends events in one request; the query may say what to wait for.
-func (c *client) publish(ctx context.Context, i *instance, query string, events ...journal.Event) ([]api.Ack, error) {
-	body := []byte("[")
-	for n := range events {
-		text, err := events[n].Encode()
-		if err != nil {
-			return nil, err
-		}
-		if n > 0 {
-			body = append(body, ',')
-		}
-		body = append(body, text...)
-	}
-	text, err := c.do(ctx, http.MethodPost, i.url+"/v1/events"+query, append(body, ']'))
-	if err != nil {
-		return nil, err
-	}
-	var acks []api.Ack
-	if err := json.Unmarshal(text, &acks); err != nil {
-		return nil, fmt.Errorf("read the acknowledgements: %w", err)
-	}
-	if len(acks) != len(events) {
-		return nil, fmt.Errorf("%d acknowledgements for %d events", len(acks), len(events))
-	}
-	return acks, nil
-}
+func newClient() *client { return &client{journald.NewClient()} }
 
 // standing is what an instance says about itself.
 type standing struct {
@@ -109,13 +35,13 @@ var (
 	viewLine = regexp.MustCompile(`view: sequence (\d+), viewHash ([0-9a-f]{64})`)
 )
 
-func (c *client) standing(ctx context.Context, i *instance) (standing, error) {
+func (c *client) standing(ctx context.Context, i *journald.Process) (standing, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	text, err := c.do(ctx, http.MethodGet, i.url+"/readyz?verbose", nil)
+	text, err := c.Do(ctx, http.MethodGet, i.URL()+"/readyz?verbose", nil)
 	s := standing{ready: err == nil, text: string(text)}
-	if r, ok := errors.AsType[*refusal](err); ok && r.status == http.StatusServiceUnavailable {
-		s.text, err = r.text, nil
+	if r, ok := errors.AsType[*journald.Refusal](err); ok && r.Status == http.StatusServiceUnavailable {
+		s.text, err = r.Text, nil
 	}
 	if err != nil {
 		return s, err

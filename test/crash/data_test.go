@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/journal/stream"
 )
@@ -38,7 +39,7 @@ func digest(t *testing.T, dir, pattern string) map[string]string {
 }
 
 // one publishes events of one component and waits until they are acknowledged.
-func one(t *testing.T, i *instance, ids ...string) {
+func one(t *testing.T, i *journald.Process, ids ...string) {
 	t.Helper()
 	var events []journal.Event
 	for _, id := range ids {
@@ -47,25 +48,25 @@ func one(t *testing.T, i *instance, ids ...string) {
 			Data: &journal.Grant{Candidate: "web-1", Session: id},
 		})
 	}
-	_, err := newClient().publish(t.Context(), i, "?wait=applied", events...)
+	_, err := newClient().Publish(t.Context(), i.URL(), "?wait=applied", events...)
 	require.NoError(t, err)
 }
 
 // TestDataInUse starts a second journald on the data of one that runs. It says so, ends, and touches nothing.
 func TestDataInUse(t *testing.T) {
 	data := t.TempDir()
-	owner := start(t, "--data", data)
+	owner := bin.Start(t, "--data", data)
 	one(t, owner, "s1")
-	owner.freeze() // so that nobody but the second one could change a file
+	owner.Freeze() // so that nobody but the second one could change a file
 	before := digest(t, data, "*")
-	second := launch(t, "--data", data)
-	require.Equal(t, exitUnreachable, second.exit(patient), second.text())
-	require.Contains(t, second.text(), data)
-	require.Contains(t, second.text(), "in use by another process")
+	second := bin.Launch(t, "--data", data)
+	require.Equal(t, exitUnreachable, second.Exit(patient), second.Said())
+	require.Contains(t, second.Said(), data)
+	require.Contains(t, second.Said(), "in use by another process")
 	require.Equal(t, before, digest(t, data, "*"))
-	owner.thaw()
+	owner.Thaw()
 	one(t, owner, "s2")
-	owner.terminate(patient)
+	owner.Terminate(patient)
 }
 
 // TestDamagedData starts journald on data that it can't use. It says what is wrong and ends; what is left of the
@@ -90,17 +91,17 @@ func TestDamagedData(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			data := t.TempDir()
-			i := start(t, "--data", data)
+			i := bin.Start(t, "--data", data)
 			for _, id := range []string{"s1", "s2", "s3", "s4", "s5", "s6"} {
 				one(t, i, id)
 			}
-			i.terminate(patient)
+			i.Terminate(patient)
 			c.damage(t, data)
 			before := digest(t, data, blocks)
-			again := launch(t, "--data", data)
-			require.Equal(t, exitUnreachable, again.exit(patient), again.text())
+			again := bin.Launch(t, "--data", data)
+			require.Equal(t, exitUnreachable, again.Exit(patient), again.Said())
 			for _, word := range c.says {
-				require.Contains(t, again.text(), word)
+				require.Contains(t, again.Said(), word)
 			}
 			require.Equal(t, before, digest(t, data, blocks))
 		})
@@ -108,9 +109,9 @@ func TestDamagedData(t *testing.T) {
 	t.Run("the directory is a file", func(t *testing.T) {
 		data := filepath.Join(t.TempDir(), "data")
 		require.NoError(t, os.WriteFile(data, []byte("mine"), 0o600))
-		i := launch(t, "--data", data)
-		require.Equal(t, exitUnreachable, i.exit(patient), i.text())
-		require.Contains(t, i.text(), data)
+		i := bin.Launch(t, "--data", data)
+		require.Equal(t, exitUnreachable, i.Exit(patient), i.Said())
+		require.Contains(t, i.Said(), data)
 		text, err := os.ReadFile(data)
 		require.NoError(t, err)
 		require.Equal(t, "mine", string(text))
@@ -135,16 +136,16 @@ func TestDescriptionLost(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			data, seats := t.TempDir(), newSeats()
 			load := newLoad(t, seats, seeded(t), 2, plain)
-			i := start(t, "--data", data)
+			i := bin.Start(t, "--data", data)
 			seats.add(i)
 			load.begin()
 			load.more(20)
 			load.settle()
-			i.terminate(patient)
+			i.Terminate(patient)
 			require.NoError(t, damage(glob(t, data, "jetstream", "*", "streams", stream.Name, "meta.inf")))
-			again := start(t, "--data", data)
+			again := bin.Start(t, "--data", data)
 			one(t, again, "s1")
-			again.terminate(patient)
+			again.Terminate(patient)
 			load.checkRecords(readAll(t, openLog(t, stream.Options{Embedded: &stream.Embedded{Dir: data}})))
 		})
 	}
@@ -165,16 +166,16 @@ func TestTermination(t *testing.T) {
 	load.begin()
 	var took []time.Duration
 	for range rounds {
-		i := start(t, args...)
+		i := bin.Start(t, args...)
 		seats.add(i)
 		load.more(20)
-		took = append(took, i.terminate(soon))
+		took = append(took, i.Terminate(soon))
 	}
-	last := start(t, append(args, "--nats-listen", "127.0.0.1:0")...)
+	last := bin.Start(t, append(args, "--nats-listen", "127.0.0.1:0")...)
 	seats.add(last)
 	load.settle()
-	load.converges(cluster, last.nats)
-	last.terminate(soon)
+	load.converges(cluster, last.NATS())
+	last.Terminate(soon)
 	cluster.witness.faultless(t)
 	_, lost, refused := load.counts()
 	t.Logf("SIGTERM under load took %s; %d answers lost, refused %v", summary(took), lost, refused)

@@ -4,10 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
-	"regexp"
 	"slices"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -16,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/view"
 )
@@ -30,11 +28,11 @@ func TestManyGroups(t *testing.T) {
 		soon       = time.Second
 	)
 	cluster := newCluster(t)
-	i := start(t, "--data", t.TempDir(), cluster.settings(cluster.config, ""))
+	i := bin.Start(t, "--data", t.TempDir(), cluster.settings(cluster.config, ""))
 	client := newClient()
 	confirm := confirmer(t, client, i)
 	confirm(0)
-	before := rss(t, i)
+	before := i.Resident()
 
 	var next atomic.Int64
 	var mu sync.Mutex
@@ -67,7 +65,7 @@ func TestManyGroups(t *testing.T) {
 	require.Less(t, flooded, time.Minute)
 	took = append(took, confirm(len(took)+1))
 	require.Less(t, slices.Max(took), soon, "a confirmation of another group is shown soon")
-	after := rss(t, i)
+	after := i.Resident()
 	require.Less(t, after, uint64(mostRSS))
 	t.Logf("%d groups in %s: %v; meanwhile a confirmation was shown in %s; memory %d MiB before, %d MiB after", groups,
 		flooded.Round(time.Millisecond), answers, summary(took), before>>20, after>>20)
@@ -75,27 +73,27 @@ func TestManyGroups(t *testing.T) {
 		s, err := client.standing(t.Context(), i)
 		return err == nil && s.ready && s.acts
 	})
-	i.terminate(patient)
+	i.Terminate(patient)
 }
 
 // speakOf publishes an event of a group of its own, and returns the status of the answer.
-func speakOf(t *testing.T, client *client, i *instance, n int64) (int, error) {
+func speakOf(t *testing.T, client *client, i *journald.Process, n int64) (int, error) {
 	t.Helper()
-	_, err := client.publish(t.Context(), i, "", journal.Event{
+	_, err := client.Publish(t.Context(), i.URL(), "", journal.Event{
 		ID: fmt.Sprintf("flood-%d", n), Source: "candidate/x", Group: fmt.Sprintf("made-up-%d", n), Component: "web", Time: time.Now().UTC(),
 		Data: &journal.Grant{Candidate: "x", Session: "s1"},
 	})
-	if r, ok := errors.AsType[*refusal](err); ok {
-		return r.status, nil
+	if r, ok := errors.AsType[*journald.Refusal](err); ok {
+		return r.Status, nil
 	}
 	return http.StatusCreated, err
 }
 
 // confirmer says where the leader of one component is, and how long it took until the ConfigMap showed it.
-func confirmer(t *testing.T, client *client, i *instance) func(n int) time.Duration {
+func confirmer(t *testing.T, client *client, i *journald.Process) func(n int) time.Duration {
 	t.Helper()
 	publish := func(data journal.Data, n int) api.Ack {
-		acks, err := client.publish(t.Context(), i, "?wait=published&timeout=20s", journal.Event{
+		acks, err := client.Publish(t.Context(), i.URL(), "?wait=published&timeout=20s", journal.Event{
 			ID: fmt.Sprintf("%s-%d", data.Kind(), n), Source: "candidate/web-1", Group: shown, Component: "web", Time: time.Now().UTC(), Data: data,
 		})
 		require.NoError(t, err)
@@ -120,19 +118,4 @@ func closed(c <-chan struct{}) bool {
 	default:
 		return false
 	}
-}
-
-// rss is the memory that a process has, in bytes, where the system says so.
-func rss(t *testing.T, i *instance) uint64 {
-	t.Helper()
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", i.cmd.Process.Pid))
-	if errors.Is(err, os.ErrNotExist) {
-		return 0 // not Linux
-	}
-	require.NoError(t, err)
-	found := regexp.MustCompile(`VmRSS:\s+(\d+) kB`).FindSubmatch(text)
-	require.NotNil(t, found, string(text))
-	kib, err := strconv.ParseUint(string(found[1]), 10, 64)
-	require.NoError(t, err)
-	return kib << 10
 }

@@ -31,15 +31,15 @@ func TestKill(t *testing.T) {
 	t.Logf("%d kills took %s: %d events acknowledged, %d answers lost, refused %v", kills, time.Since(began).Round(time.Millisecond),
 		acked, lost, refused)
 
-	last := start(t, append(args, "--nats-listen", "127.0.0.1:0")...)
+	last := bin.Start(t, append(args, "--nats-listen", "127.0.0.1:0")...)
 	seats.add(last)
 	load.settle()
 	require.Greater(t, load.lost, int(kills/4), "the kills came in the middle of requests")
 	require.Greater(t, load.total(), int(kills*5), "there was a load")
-	load.converges(cluster, last.nats)
+	load.converges(cluster, last.NATS())
 	load.ask(t.Context(), last)
 	cluster.witness.faultless(t)
-	t.Logf("the ConfigMap was written %d times, SIGTERM took %s", cluster.witness.updates, last.terminate(patient))
+	t.Logf("the ConfigMap was written %d times, SIGTERM took %s", cluster.witness.updates, last.Terminate(patient))
 
 	records := readAll(t, openLog(t, stream.Options{Embedded: &stream.Embedded{Dir: data}}))
 	load.checkRecords(records)
@@ -51,27 +51,27 @@ func TestKill(t *testing.T) {
 // killOnce starts a journald and kills it at a random moment: one time in four while it starts, else under load.
 func killOnce(t *testing.T, seats *seats, rng *rand.Rand, args []string) {
 	t.Helper()
-	i := launch(t, args...)
+	i := bin.Launch(t, args...)
 	early, moment := rng.IntN(4) == 0, time.Duration(rng.Int64N(int64(400*time.Millisecond)))
 	if early {
 		moment /= 4
 	}
 	go func() {
 		select {
-		case <-i.listening:
+		case <-i.Listening():
 			seats.add(i)
-		case <-i.ended:
+		case <-i.Ended():
 		}
 	}()
 	if !early {
-		i.awaitListening()
+		i.AwaitListening()
 	}
 	select {
 	case <-time.After(moment):
-	case <-i.ended:
-		require.FailNow(t, "journald ended by itself", "code %d\n%s", i.code, i.text())
+	case <-i.Ended():
+		require.FailNow(t, "journald ended by itself", i.Said())
 	}
-	i.kill()
+	i.Kill()
 }
 
 // converges waits until every target shows what the services know: the ConfigMap, and the bucket on a NATS server.

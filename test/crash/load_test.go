@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 	"github.com/leadership-journal/journald/journal"
 )
 
@@ -142,7 +143,7 @@ func (l *load) run(ctx context.Context, p *publisher) error {
 
 // send repeats a request until it is acknowledged.
 func (l *load) send(ctx context.Context, events []journal.Event) ([]api.Ack, error) {
-	var last *instance
+	var last *journald.Process
 	for {
 		i, err := l.seats.pick(ctx, last)
 		if err != nil {
@@ -152,13 +153,13 @@ func (l *load) send(ctx context.Context, events []journal.Event) ([]api.Ack, err
 		if err == nil {
 			return acks, l.note(events, acks)
 		}
-		if ctx.Err() != nil || final(err) {
+		if ctx.Err() != nil || journald.Final(err) {
 			return nil, err
 		}
 		l.lose(err)
 		last = i
 		select {
-		case <-i.ended:
+		case <-i.Ended():
 		case <-time.After(20 * time.Millisecond): // an answer was lost, or somebody is busy, and the instance goes on
 		case <-ctx.Done():
 		}
@@ -166,10 +167,10 @@ func (l *load) send(ctx context.Context, events []journal.Event) ([]api.Ack, err
 }
 
 // sendOnce sends once, and now and then asks how the view of the same instance stands.
-func (l *load) sendOnce(ctx context.Context, i *instance, events []journal.Event) ([]api.Ack, error) {
+func (l *load) sendOnce(ctx context.Context, i *journald.Process, events []journal.Event) ([]api.Ack, error) {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	acks, err := l.client.publish(ctx, i, "", events...)
+	acks, err := l.client.Publish(ctx, i.URL(), "", events...)
 	if err == nil && acks[0].Sequence%50 == 0 {
 		l.ask(ctx, i)
 	}
@@ -177,7 +178,7 @@ func (l *load) sendOnce(ctx context.Context, i *instance, events []journal.Event
 }
 
 // ask notes the hash of an instance's view. No answer is none.
-func (l *load) ask(ctx context.Context, i *instance) {
+func (l *load) ask(ctx context.Context, i *journald.Process) {
 	s, err := l.client.standing(ctx, i)
 	if err != nil {
 		return
@@ -193,8 +194,8 @@ func (l *load) ask(ctx context.Context, i *instance) {
 func (l *load) lose(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if r, ok := errors.AsType[*refusal](err); ok {
-		l.refused[r.status]++
+	if r, ok := errors.AsType[*journald.Refusal](err); ok {
+		l.refused[r.Status]++
 		return
 	}
 	l.lost++

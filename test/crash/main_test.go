@@ -7,12 +7,8 @@
 package crash_test
 
 import (
-	"context"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -20,49 +16,19 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leadership-journal/journald/internal/testenv"
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 )
 
 var (
 	kube testenv.SharedKubernetes
-	bin  program
+	bin  journald.Program
 )
 
-func TestMain(m *testing.M) { os.Exit(bin.run(m)) }
+func TestMain(m *testing.M) { os.Exit(bin.Run(withKubernetes{m})) }
 
-// program is the journald that all tests run.
-type program struct{ path string }
+type withKubernetes struct{ *testing.M }
 
-const buildTimeout = 10 * time.Minute
-
-// run builds the program, runs the tests, and returns the exit code.
-func (p *program) run(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "journald-crash-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	p.path = filepath.Join(dir, "journald")
-	if err := p.build(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	return kube.Run(m)
-}
-
-func (p *program) build() error {
-	ctx, cancel := context.WithTimeout(context.Background(), buildTimeout)
-	defer cancel()
-	args := []string{"build", "-o", p.path}
-	if os.Getenv("JOURNALD_RACE") != "" {
-		args = append(args, "-race")
-	}
-	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/leadership-journal/journald/cmd/journald")...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build journald: %w\n%s", err, out)
-	}
-	return nil
-}
+func (w withKubernetes) Run() int { return kube.Run(w.M) }
 
 // number is what an environment variable says, or else usual.
 func number(t *testing.T, variable string, usual uint64) uint64 {

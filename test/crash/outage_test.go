@@ -10,6 +10,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/stretchr/testify/require"
 
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/journal/stream"
 )
@@ -21,7 +22,7 @@ func TestNATSOutage(t *testing.T) {
 	nats := newNATS(t)
 	url := nats.server.ClientURL()
 	cluster := newCluster(t)
-	i := start(t, "--nats-url", url, "--instance=a", cluster.settings(cluster.config, natsSize))
+	i := bin.Start(t, "--nats-url", url, "--instance=a", cluster.settings(cluster.config, natsSize))
 	load := newLoad(t, newSeats(i), seed, 5, shown, plain)
 	cluster.witness.expect(load)
 	load.begin()
@@ -30,14 +31,14 @@ func TestNATSOutage(t *testing.T) {
 	nats.stop()
 	client := newClient()
 	began := time.Now()
-	_, err := client.publish(t.Context(), i, "", journal.Event{
+	_, err := client.Publish(t.Context(), i.URL(), "", journal.Event{
 		ID: "away", Source: "candidate/web-1", Group: "away", Component: "web", Time: time.Now().UTC(),
 		Data: &journal.Grant{Candidate: "web-1", Session: "s1"},
 	})
-	refused, ok := errors.AsType[*refusal](err)
+	refused, ok := errors.AsType[*journald.Refusal](err)
 	require.True(t, ok, "%v", err)
-	require.Equal(t, http.StatusServiceUnavailable, refused.status, refused.text)
-	require.Contains(t, refused.text, "with the same ids")
+	require.Equal(t, http.StatusServiceUnavailable, refused.Status, refused.Text)
+	require.Contains(t, refused.Text, "with the same ids")
 	t.Logf("without NATS an event was refused after %s", time.Since(began).Round(time.Millisecond))
 	await(t, patient, "it is not ready", func() bool {
 		s, err := client.standing(t.Context(), i)
@@ -54,7 +55,7 @@ func TestNATSOutage(t *testing.T) {
 	load.converges(cluster, url)
 	load.ask(t.Context(), i)
 	cluster.witness.faultless(t)
-	i.terminate(patient)
+	i.Terminate(patient)
 
 	records := readAll(t, openLog(t, stream.Options{URL: url, MaxBytes: journalSize}))
 	load.checkRecords(records)

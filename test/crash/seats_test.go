@@ -4,16 +4,18 @@ import (
 	"context"
 	"slices"
 	"sync"
+
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 )
 
 // seats are the instances that services know of. They come and go.
 type seats struct {
 	mu      sync.Mutex
-	taken   []*instance
+	taken   []*journald.Process
 	changed chan struct{} // closed and replaced when somebody comes
 }
 
-func newSeats(all ...*instance) *seats {
+func newSeats(all ...*journald.Process) *seats {
 	s := &seats{changed: make(chan struct{})}
 	for _, i := range all {
 		s.add(i)
@@ -22,22 +24,22 @@ func newSeats(all ...*instance) *seats {
 }
 
 // add seats an instance that listens.
-func (s *seats) add(i *instance) {
+func (s *seats) add(i *journald.Process) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.taken = append(slices.DeleteFunc(s.taken, (*instance).over), i)
+	s.taken = append(slices.DeleteFunc(s.taken, (*journald.Process).Over), i)
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
 // pick waits for an instance that has not ended: another one than the last, if there is one.
-func (s *seats) pick(ctx context.Context, last *instance) (*instance, error) {
+func (s *seats) pick(ctx context.Context, last *journald.Process) (*journald.Process, error) {
 	for {
 		s.mu.Lock()
 		changed := s.changed
-		var found *instance
+		var found *journald.Process
 		for _, i := range s.taken {
-			if !i.over() && (found == nil || found == last) {
+			if !i.Over() && (found == nil || found == last) {
 				found = i
 			}
 		}

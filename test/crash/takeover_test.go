@@ -14,6 +14,7 @@ import (
 
 	"github.com/leadership-journal/journald/internal/api"
 	"github.com/leadership-journal/journald/internal/testenv"
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/journal/stream"
 	"github.com/leadership-journal/journald/view"
@@ -33,15 +34,15 @@ type pair struct {
 	url     string // of NATS
 	log     *stream.Log
 	seats   *seats
-	acts    *instance // the one that acts, as far as is known
-	other   *instance
-	rest    map[*instance][]string // what each was started with
+	acts    *journald.Process // the one that acts, as far as is known
+	other   *journald.Process
+	rest    map[*journald.Process][]string // what each was started with
 }
 
 func newPair(t *testing.T) *pair {
 	t.Helper()
 	_, url := testenv.NATS(t)
-	return &pair{t: t, cluster: newCluster(t), client: newClient(), url: url, seats: newSeats(), rest: map[*instance][]string{}}
+	return &pair{t: t, cluster: newCluster(t), client: newClient(), url: url, seats: newSeats(), rest: map[*journald.Process][]string{}}
 }
 
 // start begins the pair: the first one acts. Each reaches the API server in its own way.
@@ -54,23 +55,23 @@ func (p *pair) start(first, second *rest.Config) {
 	p.log = openLog(p.t, stream.Options{URL: p.url, MaxBytes: journalSize})
 }
 
-func (p *pair) launch(args ...string) *instance {
+func (p *pair) launch(args ...string) *journald.Process {
 	p.t.Helper()
-	i := start(p.t, append([]string{"--nats-url", p.url}, args...)...)
+	i := bin.Start(p.t, append([]string{"--nats-url", p.url}, args...)...)
 	p.rest[i] = args
 	p.seats.add(i)
 	return i
 }
 
 // again starts an instance anew that has ended.
-func (p *pair) again(i *instance) *instance {
+func (p *pair) again(i *journald.Process) *journald.Process {
 	p.t.Helper()
 	return p.launch(p.rest[i]...)
 }
 
 func (p *pair) swap() { p.acts, p.other = p.other, p.acts }
 
-func (p *pair) standing(i *instance) standing {
+func (p *pair) standing(i *journald.Process) standing {
 	s, err := p.client.standing(p.t.Context(), i)
 	if err != nil {
 		return standing{} // nothing is known of it now
@@ -78,12 +79,12 @@ func (p *pair) standing(i *instance) standing {
 	return s
 }
 
-func (p *pair) awaitActing(i *instance) {
+func (p *pair) awaitActing(i *journald.Process) {
 	p.t.Helper()
 	await(p.t, patient, "it acts", func() bool { s := p.standing(i); return s.ready && s.acts })
 }
 
-func (p *pair) awaitStandby(i *instance) {
+func (p *pair) awaitStandby(i *journald.Process) {
 	p.t.Helper()
 	await(p.t, patient, "it stands by", func() bool { s := p.standing(i); return s.ready && !s.acts && s.epoch > 0 })
 }
@@ -116,7 +117,7 @@ func TestTakeover(t *testing.T) {
 		load.more(20)
 		dead := p.acts
 		began := time.Now()
-		dead.kill()
+		dead.Kill()
 		p.awaitActing(p.other)
 		killed, took = append(killed, began), append(took, time.Since(began))
 		p.swap()
@@ -168,18 +169,18 @@ func TestFrozen(t *testing.T) {
 	load.begin()
 	for range rounds {
 		load.more(20)
-		p.acts.freeze()
+		p.acts.Freeze()
 		p.awaitActing(p.other)
 		epoch := p.standing(p.other).epoch
 		await(t, patient, "the new one publishes what came after it took over", func() bool {
 			fence, _ := p.cluster.witness.state()
 			return fence > epoch
 		})
-		p.acts.thaw()
+		p.acts.Thaw()
 		p.awaitStandby(p.acts)
 		p.swap()
 	}
-	p.acts.kill()
+	p.acts.Kill()
 	p.awaitActing(p.other)
 	p.swap()
 	p.other = p.again(p.other)
@@ -231,7 +232,7 @@ func (p *pair) frozenInPush(hangs func() bool) {
 	p.t.Helper()
 	p.publish(p.acts, 2, "")
 	await(p.t, patient, "the write is under way", hangs)
-	p.acts.freeze()
+	p.acts.Freeze()
 	p.awaitActing(p.other)
 	p.publish(p.other, 3, "?wait=published&timeout=20s")
 	p.shows(3)
@@ -241,11 +242,11 @@ func (p *pair) frozenInPush(hangs func() bool) {
 func (p *pair) resume() {
 	p.t.Helper()
 	p.void()
-	p.acts.thaw()
+	p.acts.Thaw()
 	p.awaitStandby(p.acts)
 	p.swap()
 	p.agree()
-	p.acts.kill()
+	p.acts.Kill()
 	p.awaitActing(p.other)
 	p.publish(p.other, 4, "?wait=published&timeout=20s")
 	p.shows(4)
@@ -253,7 +254,7 @@ func (p *pair) resume() {
 }
 
 // publish says where the leader of the one component is, in its one session.
-func (p *pair) publish(i *instance, number int, query string) {
+func (p *pair) publish(i *journald.Process, number int, query string) {
 	p.t.Helper()
 	data := []journal.Data{
 		&journal.Grant{Candidate: "web-1", Session: "s1"},
@@ -265,7 +266,7 @@ func (p *pair) publish(i *instance, number int, query string) {
 			ID: fmt.Sprintf("%s-%d", d.Kind(), number), Source: "candidate/web-1", Group: shown, Component: "web", Time: time.Now().UTC(), Data: d,
 		})
 	}
-	acks, err := p.client.publish(p.t.Context(), i, query, events...)
+	acks, err := p.client.Publish(p.t.Context(), i.URL(), query, events...)
 	require.NoError(p.t, err)
 	if query != "" {
 		require.Equal(p.t, view.Applied, acks[1].Verdict, acks[1].Reason)
@@ -300,7 +301,7 @@ func (p *pair) void() {
 	late := acks[0].Sequence
 	var record api.Record
 	await(p.t, patient, "the late record is folded", func() bool {
-		text, err := p.client.do(p.t.Context(), http.MethodGet, fmt.Sprintf("%s/v1/events/%d", p.other.url, late), nil)
+		text, err := p.client.Do(p.t.Context(), http.MethodGet, fmt.Sprintf("%s/v1/events/%d", p.other.URL(), late), nil)
 		require.NoError(p.t, err)
 		require.NoError(p.t, json.Unmarshal(text, &record))
 		return record.Verdict != ""

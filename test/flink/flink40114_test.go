@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
+	"github.com/leadership-journal/journald/internal/api"
 	"github.com/leadership-journal/journald/internal/testenv"
 )
 
@@ -24,7 +25,7 @@ const address = "http://10.0.0.1:8081"
 
 // incident is FLINK-40114 in all its forms, told to a running journald.
 type incident struct {
-	*journald
+	*teller
 	*cluster
 	keys *history
 }
@@ -37,7 +38,7 @@ func (i *incident) revoke(n int) {
 	i.say("revoke", "restserver", map[string]any{"session": session(n), "reason": "lost"})
 }
 
-func (i *incident) confirm(n int) said {
+func (i *incident) confirm(n int) api.Ack {
 	return i.say("confirm", "restserver", map[string]any{
 		"candidate": "jm-1", "session": session(n), "address": address, "attempt": n,
 	})
@@ -45,8 +46,8 @@ func (i *incident) confirm(n int) said {
 
 // stale reports the entry of an earlier session, as a change event that was handled late does.
 func (i *incident) stale(n int) {
-	cm, err := i.maps.Get(i.journald.t.Context(), "leaders", metav1.GetOptions{})
-	require.NoError(i.journald.t, err)
+	cm, err := i.maps.Get(i.teller.t.Context(), "leaders", metav1.GetOptions{})
+	require.NoError(i.teller.t, err)
 	i.say("watch", "restserver", map[string]any{
 		"target": "cm", "revision": revision(cm), "entry": map[string]any{"session": session(n), "address": address},
 	})
@@ -54,7 +55,7 @@ func (i *incident) stale(n int) {
 
 // renewLock has Flink's elector touch the object, which makes everybody see all of its keys once more.
 func (i *incident) renewLock() {
-	t := i.journald.t
+	t := i.teller.t
 	require.NoError(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		cm, err := i.maps.Get(t.Context(), "leaders", metav1.GetOptions{})
 		if err != nil {
@@ -184,7 +185,7 @@ func (i *incident) lateWrite() error {
 		return err
 	}
 	land()
-	cm, err := i.maps.Get(i.journald.t.Context(), "leaders", metav1.GetOptions{})
+	cm, err := i.maps.Get(i.teller.t.Context(), "leaders", metav1.GetOptions{})
 	if err != nil {
 		return err
 	}
@@ -229,7 +230,7 @@ func newIncident(t *testing.T, policy string, unfenced bool) *incident {
 func TestFLINK40114(t *testing.T) {
 	t.Parallel()
 	i := newIncident(t, "", false)
-	require.NoError(t, i.play(), i.log.String())
+	require.NoError(t, i.play(), i.Said())
 	require.Contains(t, i.records("push"), `"outcome":"failed"`, "every attempt leaves its record")
 	require.Contains(t, i.records("retry"), "the API server fails")
 

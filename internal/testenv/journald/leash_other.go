@@ -1,6 +1,6 @@
 //go:build !linux
 
-package crash_test
+package journald
 
 import "os/exec"
 
