@@ -17,8 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/leadership-journal/journald/internal/testenv"
 	"github.com/leadership-journal/journald/journal"
@@ -56,25 +54,12 @@ func newCluster(t *testing.T) *cluster {
 // API server is reached as config says.
 func (c *cluster) settings(config *rest.Config, more string) string {
 	c.t.Helper()
-	dir := c.t.TempDir()
-	kubeconfig := filepath.Join(dir, "kubeconfig")
-	require.NoError(c.t, clientcmd.WriteToFile(*kubeconfigOf(config), kubeconfig))
 	text := fmt.Sprintf("kubernetes: {kubeconfig: %q}\ngroups:\n  - name: %s\n    targets:\n"+
-		"      - {name: cm, kind: k8s/configmap, layout: json, namespace: %s, object: %s}\n%s", kubeconfig, shown, c.namespace, object, more)
-	file := filepath.Join(dir, "journald.yaml")
+		"      - {name: cm, kind: k8s/configmap, layout: json, namespace: %s, object: %s}\n%s",
+		testenv.Kubeconfig(c.t, config), shown, c.namespace, object, more)
+	file := filepath.Join(c.t.TempDir(), "journald.yaml")
 	require.NoError(c.t, os.WriteFile(file, []byte(text), 0o600))
 	return "--config=" + file
-}
-
-func kubeconfigOf(config *rest.Config) *clientcmdapi.Config {
-	out := clientcmdapi.NewConfig()
-	out.Clusters["test"] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	out.AuthInfos["test"] = &clientcmdapi.AuthInfo{
-		ClientCertificateData: config.CertData, ClientKeyData: config.KeyData, Token: config.BearerToken,
-	}
-	out.Contexts["test"] = &clientcmdapi.Context{Cluster: "test", AuthInfo: "test"}
-	out.CurrentContext = "test"
-	return out
 }
 
 // witness sees every change of the ConfigMap, and notes what must never happen to it.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
+	"k8s.io/client-go/rest"
 
 	"github.com/leadership-journal/journald/internal/api"
 	"github.com/leadership-journal/journald/internal/testenv"
@@ -43,25 +44,18 @@ type teller struct {
 func start(t *testing.T, api, namespace, policy string) *teller {
 	t.Helper()
 	dir := t.TempDir()
-	write(t, dir, "kubeconfig", fmt.Sprintf(`{apiVersion: v1, kind: Config, current-context: a,
-clusters: [{name: a, cluster: {server: %q}}], contexts: [{name: a, context: {cluster: a, user: a}}], users: [{name: a, user: {}}]}`, api))
-	write(t, dir, "journald.yaml", fmt.Sprintf(`
-listen: 127.0.0.1:0
+	config := filepath.Join(dir, "journald.yaml")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `
 data: %s
 kubernetes: {kubeconfig: %s}
 groups:
   - name: flink
     policy: {%s}
     targets: [{name: cm, kind: k8s/configmap, layout: flink, namespace: %s, object: leaders}]
-`, filepath.Join(dir, "data"), filepath.Join(dir, "kubeconfig"), policy, namespace))
-	p := program.Start(t, "--config", filepath.Join(dir, "journald.yaml"))
+`, filepath.Join(dir, "data"), testenv.Kubeconfig(t, &rest.Config{Host: api}), policy, namespace), 0o600))
+	p := program.Start(t, "--config", config)
 	t.Cleanup(func() { p.Terminate(limit) })
 	return &teller{t, p, journald.NewClient()}
-}
-
-func write(t *testing.T, dir, name, text string) {
-	t.Helper()
-	require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 }
 
 // say publishes one event about a component in the short form, and waits until it is folded.

@@ -1,6 +1,7 @@
 package outage_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,9 +12,8 @@ import (
 )
 
 const (
-	soon           = 5 * time.Second  // in which targets that are back show the newest
-	uptodate       = 10 * time.Second // in which targets that are up do: some times what a busy machine takes
-	writesAllowed  = 1.2              // for each object that changed
+	soon           = 5 * time.Second // in which targets that are up, or are back, show the newest
+	writesAllowed  = 1.2             // for each object that changed
 	publishedDrift = "PublishedDrift"
 	targetFailing  = "TargetFailing"
 )
@@ -52,13 +52,17 @@ func (w *world) holdsView(t *testing.T) {
 	}
 }
 
-// keptUp says that the outage of one backend does not keep another from being written.
+// keptUp says that the outage of one backend does not keep another from being written. It is judged by the median: a busy
+// machine stands still for seconds now and then.
 func (w *world) keptUp(t *testing.T) {
 	for _, p := range w.places {
-		if !p.away {
-			t.Logf("%s was %s behind at most", p, p.behind.Round(time.Millisecond))
-			require.Less(t, p.behind, uptodate, p)
+		if p.away {
+			continue
 		}
+		slices.Sort(p.behind)
+		median, most := p.behind[len(p.behind)/2], p.behind[len(p.behind)-1]
+		t.Logf("%s was %s behind, %s at most", p, median.Round(time.Millisecond), most.Round(time.Millisecond))
+		require.Less(t, median, soon, p)
 	}
 }
 
@@ -91,16 +95,29 @@ func (p *place) seenAgain(t *testing.T, recovered time.Time) (after time.Duratio
 	return after
 }
 
-// wroteLittle counts what journald wrote since the outage began. Every object has changed.
-func (w *world) wroteLittle(t *testing.T) {
-	for _, p := range w.places {
-		if !p.away {
-			continue
+// wroteLittle counts how often what was away was written since. Every object has changed.
+func (o *outage) wroteLittle(t *testing.T) {
+	lease := ratio{writes: o.worlds[0].api.written() - o.leases}
+	for _, w := range o.worlds {
+		if w.cut {
+			lease.objects += size
 		}
-		each := float64(p.written()-p.before) / size
-		t.Logf("%s: %.2f writes of each object", p, each)
-		require.LessOrEqual(t, each, writesAllowed, p)
+		if w.dead {
+			(&ratio{w.zk.written() - w.zk.before, size}).judge(t, w.name+"/"+zooKeeperTarget)
+		}
 	}
+	lease.judge(t, kubernetesTarget)
+}
+
+// ratio is how often objects were written.
+type ratio struct{ writes, objects int }
+
+func (r *ratio) judge(t *testing.T, of string) {
+	t.Helper()
+	each := float64(r.writes) / float64(r.objects)
+	t.Logf("%s: %d writes of %d objects that changed", of, r.writes, r.objects)
+	require.GreaterOrEqual(t, each, 1.0, of)
+	require.LessOrEqual(t, each, writesAllowed, of)
 }
 
 // alerted says that PublishedDrift was raised once for each component when it was due, and cleared when it was, and that

@@ -34,9 +34,6 @@ const (
 type backend interface {
 	// shown is what readers see, by component.
 	shown() map[string]journal.LeaderInfo
-
-	// written is how often journald has written so far.
-	written() int
 }
 
 // place is one of the backends of a world.
@@ -46,9 +43,8 @@ type place struct {
 	name  string
 	away  bool // in the outage
 
-	before    int           // writes before the outage
-	behind    time.Duration // in which it came to show what was acknowledged, in the outage, at most
-	converged time.Duration // from the recovery until it showed the newest
+	behind    []time.Duration // in which it came to show what was acknowledged, in the outage
+	converged time.Duration   // from the recovery until it showed the newest
 }
 
 // String is for logs.
@@ -59,6 +55,7 @@ type world struct {
 	t       *testing.T
 	name    string
 	cut     bool // its API server goes away
+	dead    bool // its ensemble does
 	process *journald.Process
 	load    *load
 	api     *apiServer
@@ -70,20 +67,20 @@ type world struct {
 // newWorld starts a journald. cut and dead say which of its backends the outage takes away: the API server, ZooKeeper.
 func newWorld(t *testing.T, name string, nodes *testenv.ZooKeeperNodes, cut, dead bool) *world {
 	t.Helper()
-	w := &world{t: t, name: name, cut: cut, api: newAPIServer(t), zk: newZooKeeper(t, nodes, name)}
+	w := &world{t: t, name: name, cut: cut, dead: dead, api: newAPIServer(t), zk: newZooKeeper(t, nodes, name)}
 	w.places = []*place{
 		{backend: w.api, world: w, name: kubernetesTarget, away: cut},
 		{backend: w.zk, world: w, name: zooKeeperTarget, away: dead},
 	}
 	dir := t.TempDir()
 	config := filepath.Join(dir, "journald.yaml")
-	require.NoError(t, os.WriteFile(config, w.config(dir), 0o600))
+	require.NoError(t, os.WriteFile(config, w.config(), 0o600))
 	w.process = program.Start(t, "--config", config, "--data", filepath.Join(dir, "data"))
 	w.load = newLoad(name, w.process)
 	return w
 }
 
-func (w *world) config(dir string) []byte {
+func (w *world) config() []byte {
 	w.t.Helper()
 	servers, err := json.Marshal(w.zk.nodes.Servers())
 	require.NoError(w.t, err)
@@ -95,7 +92,7 @@ groups:
     targets:
       - {name: %s, kind: k8s/lease, namespace: %s, object: "%s{component}"}
       - {name: %s, kind: zk, layout: json, path: %q}
-`, w.api.kubeconfig(dir), servers, w.name, kubernetesTarget, w.api.namespace, leasePrefix, zooKeeperTarget, w.zk.path("{component}"))
+`, testenv.Kubeconfig(w.t, w.api.config), servers, w.name, kubernetesTarget, w.api.namespace, leasePrefix, zooKeeperTarget, w.zk.path("{component}"))
 }
 
 // settle has every component get its first leader, and waits until everything is in order.
@@ -108,9 +105,7 @@ func (w *world) settle() {
 		await(w.t, patient, p.String()+" shows the first leaders", func() bool { return len(lacking(w.load.must(), p.shown())) == 0 })
 	}
 	w.awaitStanding(ready)
-	for _, p := range w.places {
-		p.before = p.written()
-	}
+	w.zk.before = w.zk.written()
 }
 
 // standing is what readyz says. It fails the test where journald is unready.
@@ -131,12 +126,17 @@ func (w *world) get(path string) []byte {
 	return text
 }
 
-// keepsUp waits until a place shows what is acknowledged by now, and notes how long that took.
-func (p *place) keepsUp() {
-	p.world.t.Helper()
-	must, began := p.world.load.must(), time.Now()
-	await(p.world.t, patient, p.String()+" keeps up", func() bool { return len(lacking(must, p.shown())) == 0 })
-	p.behind = max(p.behind, time.Since(began))
+// keepUp waits until what is up shows what is acknowledged by now, and notes how long that took.
+func (w *world) keepUp() {
+	w.t.Helper()
+	for _, p := range w.places {
+		if p.away {
+			continue
+		}
+		must, began := w.load.must(), time.Now()
+		await(w.t, patient, p.String()+" keeps up", func() bool { return len(lacking(must, p.shown())) == 0 })
+		p.behind = append(p.behind, time.Since(began))
+	}
 }
 
 // view is the group as journald sees it.

@@ -25,6 +25,8 @@ type zooKeeper struct {
 	nodes *testenv.ZooKeeperNodes
 	group string
 	conn  *zk.Conn
+
+	before int // writes before the outage
 }
 
 func newZooKeeper(t *testing.T, nodes *testenv.ZooKeeperNodes, group string) *zooKeeper {
@@ -67,7 +69,7 @@ func (z *zooKeeper) shown() map[string]journal.LeaderInfo {
 	return all
 }
 
-// written implements [backend]: every write of journald's raises the version of a fence.
+// written is how often journald has written, by the versions of its fences. Each write raises one, or makes one.
 func (z *zooKeeper) written() (writes int) {
 	z.t.Helper()
 	for _, name := range componentNames() {
