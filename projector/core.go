@@ -54,6 +54,9 @@ type Work struct {
 	// Pushes are to be started, each answered by Pushed. There is never more than one under way for an object.
 	Pushes []Push
 
+	// Expiries are tombstones to be written into liveness keys, each answered by Expired.
+	Expiries []Expiry
+
 	// Barrier asks for the newest sequence of the log, as its leader knows it, to be answered by Last.
 	Barrier bool
 
@@ -85,7 +88,7 @@ type Core struct {
 	leading uint64 // sequence of our own takeover that is to be waited for, or that we act under
 	active  bool
 
-	lapsed  map[view.Holder]time.Time
+	live    *liveness
 	batches map[uint64]batch     // on their way to the journal
 	nextID  uint64               //
 	stored  map[uint64]uint64    // batches that are stored, by the sequence at which they are folded
@@ -112,7 +115,8 @@ type batch struct {
 
 // NewCore is a core at the beginning of the journal. It acts after Lead only.
 func NewCore(opts Options) *Core {
-	c := &Core{opts: opts, source: "projector/" + opts.Instance, view: view.New(), lapsed: map[view.Holder]time.Time{}}
+	c := &Core{opts: opts, source: "projector/" + opts.Instance, view: view.New()}
+	c.live = newLiveness(c.view)
 	c.rest()
 	return c
 }
@@ -124,6 +128,7 @@ func (c *Core) rest() {
 	c.busy, c.fresh, c.futile = map[string]bool{}, map[string]bool{}, map[string]time.Time{}
 	c.writers, c.running = map[Object]*writer{}, map[string]int{}
 	c.queue, c.sleepers, c.asked, c.answered = nil, nil, nil, nil
+	c.live.forget()
 }
 
 // View is what is folded so far.
@@ -194,6 +199,7 @@ func (c *Core) activate() {
 		c.view.Reconsider(name)
 		c.verify(g)
 	}
+	c.live.begin()
 }
 
 // compareAll has the settings of every group compared with what the journal says.
@@ -246,11 +252,13 @@ func (c *Core) react(r *journal.Record, result view.Result) {
 	}
 	if _, ok := r.Event.Data.(*journal.Policy); ok && result.Verdict == view.Applied {
 		c.verify(g)
+		c.live.react(r, result)
 		return
 	}
 	if d, ok := r.Event.Data.(*journal.Watch); ok && d.Gap && result.Verdict == view.Applied {
 		c.returned(g, d.Target, r.Event.Component)
 	}
+	c.live.react(r, result)
 	if result.Component != nil {
 		c.reactTo(g, result.Component, r.Sequence)
 	}
@@ -285,15 +293,32 @@ func (c *Core) reactTo(g *view.Group, component *view.Component, sequence uint64
 	}
 }
 
-// Poll says what is to be done at now, the log's clock.
-func (c *Core) Poll(now time.Time) Work {
+// Listen says that the liveness keys are watched from here on, and that Heard will tell what each shows, beginning with
+// what it shows now: at the start, after every reconnect, and when the bucket may have been lost. Whatever was known of
+// them is forgotten, and everybody has its whole time again. Until it is called nobody falls silent, and no lease lapses.
+func (c *Core) Listen() { c.live.listen() }
+
+// Heard says what a liveness key was seen to show; at is the instance's own clock, which nothing can set. A revision
+// that is not above the newest one heard is passed over.
+func (c *Core) Heard(b Beat, at time.Duration) { c.live.heard(b, at) }
+
+// Expired answers an Expiry: whether the tombstone stands in the key. False says that the key has another revision by
+// now. An answer that is lost is to be asked for again, and a key that shows this very tombstone has been written.
+func (c *Core) Expired(e Expiry, written bool, at time.Duration) { c.live.answered(e, written, at) }
+
+// Poll says what is to be done at now, the log's clock. at is the instance's own, since any moment of its choice: leases
+// run by it, since the log's clock jumps where a stream gets another leader.
+func (c *Core) Poll(now time.Time, at time.Duration) Work {
 	var work Work
 	if !c.active {
 		return work
 	}
 	c.rested(now, &work)
 	c.configure(now)
-	for _, p := range c.view.Decide(now, c.lapsed, c.occupied) {
+	if next := c.live.look(now, at); next != never {
+		work.wake(now.Add(next - at))
+	}
+	for _, p := range c.view.Decide(now, c.live.seen, c.occupied) {
 		c.busy[p.Group] = true
 		c.append(batch{group: p.Group, version: p.Basis}, p.Events(c.source, c.leading, now))
 	}
@@ -302,6 +327,7 @@ func (c *Core) Poll(now time.Time) Work {
 	}
 	c.stepAll(now, &work)
 	work.Batches, c.pending = c.pending, nil
+	work.Expiries, c.live.expiries = c.live.expiries, nil
 	return work
 }
 

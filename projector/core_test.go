@@ -22,6 +22,9 @@ type bench struct {
 	log   []journal.Record
 	seen  map[string]uint64
 	cores []*driven
+	ahead time.Duration // by how much the log's clock has jumped
+
+	keys map[candidate]Beat // the liveness keys
 }
 
 // driven is a core, how far it has read, and the pushes that it has under way.
@@ -30,6 +33,7 @@ type driven struct {
 	read   int
 	under  []Push
 	barred int // barriers asked for
+	asked  []Expiry
 	wake   time.Time
 	manual bool // barriers are answered by the test
 }
@@ -98,6 +102,11 @@ func (b *bench) confirm(component, session, address string) uint64 {
 	return b.say(component, &journal.Confirm{Session: session, Candidate: "jm-1", Address: address, Attempt: uint64(len(b.log))})
 }
 
+// own is the cores' own clock.
+func (b *bench) own() time.Duration {
+	return b.now.Sub(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)) - b.ahead
+}
+
 // settle runs every core until nothing is left to do but the pushes.
 func (b *bench) settle() {
 	b.t.Helper()
@@ -118,7 +127,7 @@ func (b *bench) step(d *driven) bool {
 	for ; d.read < len(b.log); d.read++ {
 		d.Apply(&b.log[d.read])
 	}
-	work := d.Poll(b.now)
+	work := d.Poll(b.now, b.own())
 	d.wake = work.Wake
 	for _, batch := range work.Batches {
 		var last uint64
@@ -128,6 +137,7 @@ func (b *bench) step(d *driven) bool {
 		d.Appended(batch.ID, last)
 	}
 	d.under = append(d.under, work.Pushes...)
+	d.asked = append(d.asked, work.Expiries...)
 	if work.Barrier {
 		d.barred++
 		if !d.manual {
@@ -548,10 +558,10 @@ func TestADecisionInVainIsNotMadeAgainAtOnce(t *testing.T) {
 	b.say("rest", &journal.Grant{Candidate: "jm-1", Session: "S1"})
 	b.now = b.now.Add(time.Minute)
 	for range 3 {
-		work := d.Poll(b.now)
+		work := d.Poll(b.now, b.own())
 		require.Len(t, work.Batches, 1)
 		d.Appended(work.Batches[0].ID, d.View().Sequence()) // taken for a record that is something else
-		require.Empty(t, d.Poll(b.now).Batches)
+		require.Empty(t, d.Poll(b.now, b.own()).Batches)
 		b.now = b.now.Add(time.Second)
 	}
 }

@@ -80,6 +80,7 @@ type Projector struct {
 	changed  chan struct{} // closed and replaced after every batch of records
 	start    uint64        // newest sequence when Run began
 
+	began    time.Time // when New was called, from which on our own clock runs
 	received time.Time // when the newest record was, by the monotonic clock
 	retarget bool      // a group's targets may have changed since they were last looked at
 	settings chan Settings
@@ -92,7 +93,7 @@ func New(cfg Config) (*Projector, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	p := &Projector{cfg: cfg, changed: make(chan struct{}), settings: make(chan Settings), inbox: make(chan func(), 256)}
+	p := &Projector{cfg: cfg, changed: make(chan struct{}), settings: make(chan Settings), inbox: make(chan func(), 256), began: time.Now()}
 	p.targets = newTargets(cfg.Connect)
 	p.complaints, p.sightings = newComplaints(cfg.Logger), newSightings(cfg.Logger)
 	p.status.Instance = cfg.Instance
@@ -293,7 +294,7 @@ func (p *Projector) now() time.Time {
 func (p *Projector) act(a *acting, timer *time.Timer) {
 	p.mu.Lock()
 	now := p.now()
-	work := p.core.Poll(now)
+	work := p.core.Poll(now, time.Since(p.began))
 	active := p.core.Active()
 	p.status.Ticked = time.Now()
 	p.mu.Unlock()

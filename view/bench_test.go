@@ -135,7 +135,7 @@ func BenchmarkFoldAndDecide(b *testing.B) {
 		for i := range records {
 			v.Apply(&records[i])
 			if i%100 == 0 {
-				decided += len(v.Decide(v.Time(), nil, never))
+				decided += len(v.Decide(v.Time(), view.Liveness{}, never))
 			}
 		}
 		require.Zero(b, decided)
@@ -150,10 +150,10 @@ func BenchmarkDecideNothing(b *testing.B) {
 	for i := range records {
 		v.Apply(&records[i])
 	}
-	require.Empty(b, v.Decide(v.Time(), nil, never))
+	require.Empty(b, v.Decide(v.Time(), view.Liveness{}, never))
 	b.ReportAllocs()
 	for b.Loop() {
-		v.Decide(v.Time(), nil, never)
+		v.Decide(v.Time(), view.Liveness{}, never)
 	}
 }
 
@@ -202,7 +202,7 @@ func bytesOfAComponent(t *testing.T, targets []journal.Target) uint64 {
 		l.push(i, l.confirm(i, 1, 1))
 		apply()
 	}
-	require.Empty(t, v.Decide(v.Time(), nil, never))
+	require.Empty(t, v.Decide(v.Time(), view.Liveness{}, never))
 	after := heap()
 	require.Len(t, v.Group("g").Components, components)
 	require.Equal(t, "confirmed", v.Group("g").Components[l.component(0)].Phase())

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/leadership-journal/journald/journal"
-	"github.com/leadership-journal/journald/policy"
 )
 
 // Proposal is what is to be decided about one component, or about its group: one event, or a pair that is appended in
@@ -20,23 +19,18 @@ type Proposal struct {
 	Data      []journal.Data
 }
 
-// Holder names one life of a candidate, which is what a lease belongs to.
-type Holder struct {
-	Group, Candidate, Incarnation string
-}
-
 // Decide says what is to be decided at now, at most one proposal for each group: the next one rests on what becomes of
 // the first. Groups that are busy, because a proposal is on its way to the journal, are passed over.
 //
 // now is the log's clock: the newest record's time and what has passed since it was received; it never goes back.
-// lapsed are the holders whose liveness has not been seen to move for a lease, with since when. Only components that a
-// record touched, or that have waited for this moment, are looked at, so that the cost is that of what has changed. A
-// proposal is made again until a record has made it needless.
-func (v *View) Decide(now time.Time, lapsed map[Holder]time.Time, busy func(group string) bool) []Proposal {
+// live is what the caller has seen of the candidates' liveness; of what changes there [View.Attend] has to be told.
+// Only components that a record touched, or that have waited for this moment, are looked at, so that the cost is that of
+// what has changed. A proposal is made again until a record has made it needless.
+func (v *View) Decide(now time.Time, live Liveness, busy func(group string) bool) []Proposal {
 	v.agenda.expire(now)
 	var all []Proposal
 	for _, g := range v.agenda.ready(busy) {
-		if p := v.decideGroup(g, now, lapsed); p != nil {
+		if p := v.decideGroup(g, now, live); p != nil {
 			all = append(all, *p)
 		}
 	}
@@ -63,9 +57,9 @@ func (v *View) Reconsider(group string) {
 	}
 }
 
-func (v *View) decideGroup(g *Group, now time.Time, lapsed map[Holder]time.Time) *Proposal {
+func (v *View) decideGroup(g *Group, now time.Time, live Liveness) *Proposal {
 	for c, ok := g.agenda.next(); ok; c, ok = g.agenda.next() {
-		d := decision{g: g, c: c, now: now, lapsed: lapsed}
+		d := decision{g: g, c: c, now: now, live: live}
 		if c == nil {
 			d.ofGroup()
 		} else {
@@ -85,18 +79,27 @@ func (v *View) decideGroup(g *Group, now time.Time, lapsed map[Holder]time.Time)
 
 // decision looks at one component, or at the group itself where there is none, once.
 type decision struct {
-	g      *Group
-	c      *Component
-	now    time.Time
-	lapsed map[Holder]time.Time
+	g    *Group
+	c    *Component
+	now  time.Time
+	live Liveness
 
 	data  []journal.Data
 	cause []uint64
 	wake  time.Time
 }
 
-// ofGroup ends what was ordered until now.
+// ofGroup applies the rules that concern the group itself, until one of them has something to say.
 func (d *decision) ofGroup() {
+	for _, rule := range [...]func(*decision){(*decision).untilNow, (*decision).fallenSilent, (*decision).observersSilent} {
+		if rule(d); d.data != nil {
+			return
+		}
+	}
+}
+
+// untilNow ends what was ordered until now.
+func (d *decision) untilNow() {
 	if d.g.Paused && !d.g.PausedTill.IsZero() && d.passed(d.g.PausedTill) {
 		d.data = []journal.Data{&journal.Resume{Order: byTime("the pause was until " + stamp(d.g.PausedTill)), Decision: &journal.Decision{}}}
 		return
@@ -118,8 +121,9 @@ func byTime(reason string) journal.Order { return journal.Order{Actor: "journald
 // ofComponent applies the rules in the order of the contract's table, until one of them has something to say.
 func (d *decision) ofComponent() {
 	for _, rule := range [...]func(*decision){
-		(*decision).yields, (*decision).unblocked, (*decision).noLeader, (*decision).grantedUnconfirmed, (*decision).leaderFlapping,
-		(*decision).overlappingTerms, (*decision).publishedDrift, (*decision).targetFailing,
+		(*decision).elect, (*decision).yields, (*decision).unblocked, (*decision).leaderSilent, (*decision).noLeader,
+		(*decision).grantedUnconfirmed, (*decision).leaderFlapping, (*decision).overlappingTerms, (*decision).publishedDrift,
+		(*decision).targetFailing, (*decision).soleUnhealthy,
 	} {
 		if rule(d); d.data != nil {
 			return
@@ -136,13 +140,16 @@ const (
 	publishedDrift     = "PublishedDrift"
 	targetFailing      = "TargetFailing"
 	yieldBlocked       = "YieldBlocked"
+	leaderSilent       = "LeaderSilent"
+	observersSilent    = "ObserversSilent"
+	soleUnhealthy      = "SoleUnhealthy"
 )
 
 // noLeader is row 6.
 func (d *decision) noLeader() {
 	since := d.c.LeaderlessSince
-	if t := d.c.Term; t != nil && since.IsZero() && d.g.Policy.Election == policy.Managed {
-		since = d.lapsed[Holder{d.g.Name, t.Candidate, t.Incarnation}]
+	if d.c.Term != nil && since.IsZero() {
+		since = d.lapsedSince()
 	}
 	if since.IsZero() {
 		d.ended(noLeader, "somebody leads, or nobody is there to", 0)
@@ -153,7 +160,7 @@ func (d *decision) noLeader() {
 	}
 }
 
-// grantedUnconfirmed is row 7, as far as it concerns every election.
+// grantedUnconfirmed is row 7, as far as it concerns every election; what a managed one does is moveOn.
 func (d *decision) grantedUnconfirmed() {
 	t := d.c.Term
 	if t == nil || t.Confirmed {
@@ -257,16 +264,24 @@ func (d *decision) sequence() uint64 {
 
 // begun raises the alert of a condition that holds, unless it is raised.
 func (d *decision) begun(name string, cause uint64, reason func() string) {
-	if !active(d.c.Alerts, name) {
+	if !active(d.alerts(), name) {
 		d.data, d.cause = []journal.Data{&journal.Alert{Name: name, Reason: reason()}}, causes(cause)
 	}
 }
 
 // ended clears the alert of a condition that does not hold, if it is raised.
 func (d *decision) ended(name, reason string, cause uint64) {
-	if active(d.c.Alerts, name) {
+	if active(d.alerts(), name) {
 		d.data, d.cause = []journal.Data{&journal.Clear{Name: name, Reason: reason}}, causes(cause)
 	}
+}
+
+// alerts are those of the component, or of the group.
+func (d *decision) alerts() []Alert {
+	if d.c == nil {
+		return d.g.Alerts
+	}
+	return d.c.Alerts
 }
 
 func causes(sequence uint64) []uint64 {

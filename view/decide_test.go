@@ -78,7 +78,7 @@ func TestFit(t *testing.T) {
 			for run := range uint64(3) {
 				health(f, "holder", "1", "disk", "fail", run+2)
 			}
-			all := f.v.Decide(f.now, nil, never)
+			all := f.v.Decide(f.now, view.Liveness{}, never)
 			require.Len(t, all, 1)
 			require.Equal(t, "rest", all[0].Component)
 			yield, told := all[0].Data[0].(*journal.Yield)
@@ -160,8 +160,8 @@ func TestOneProposalForEachGroup(t *testing.T) {
 		}
 	}
 	now := f.now.Add(time.Minute)
-	all := f.v.Decide(now, nil, never)
-	require.Equal(t, all, f.v.Decide(now, nil, never))
+	all := f.v.Decide(now, view.Liveness{}, never)
+	require.Equal(t, all, f.v.Decide(now, view.Liveness{}, never))
 	about := func(all []view.Proposal) (names []string) {
 		for _, p := range all {
 			names = append(names, p.Group+"/"+p.Component)
@@ -169,23 +169,23 @@ func TestOneProposalForEachGroup(t *testing.T) {
 		return names
 	}
 	require.Equal(t, []string{"g/a", "h/a"}, about(all))
-	require.Equal(t, []string{"h/a"}, about(f.v.Decide(now, nil, func(group string) bool { return group == "g" })))
+	require.Equal(t, []string{"h/a"}, about(f.v.Decide(now, view.Liveness{}, func(group string) bool { return group == "g" })))
 	for _, e := range all[0].Events("projector/p", 1, now) {
 		require.Equal(t, view.Applied, f.fold(e.Group, e.Component, e.Source, e.Data).Verdict)
 	}
-	require.Equal(t, []string{"g/b", "h/a"}, about(f.v.Decide(now, nil, never)))
+	require.Equal(t, []string{"g/b", "h/a"}, about(f.v.Decide(now, view.Liveness{}, never)))
 }
 
 // TestReconsider holds that what is settled is looked at again when it is asked for, and that an unknown group is none.
 func TestReconsider(t *testing.T) {
 	f := newFolder(t)
 	f.service("rest", &journal.Grant{Candidate: "k", Session: "S1"})
-	require.Empty(t, f.v.Decide(f.now, nil, never))
+	require.Empty(t, f.v.Decide(f.now, view.Liveness{}, never))
 	require.Empty(t, f.v.Touched())
 	f.v.Reconsider("g")
 	f.v.Reconsider("nobody")
 	require.Equal(t, []string{"g", "g/rest"}, f.v.Touched())
-	require.Empty(t, f.v.Decide(f.now, nil, never))
+	require.Empty(t, f.v.Decide(f.now, view.Liveness{}, never))
 	at, ok := f.v.Wake()
 	require.True(t, ok)
 	require.Equal(t, f.now.Add(time.Minute), at)

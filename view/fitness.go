@@ -14,13 +14,13 @@ func (g *Group) fit(c *Component, k *Candidate, now time.Time) bool {
 // fitFrom is the moment from which a candidate that joined for a component may take it over if nothing else happens;
 // false where time alone does not make it fit.
 func (g *Group) fitFrom(c *Component, k *Candidate) (time.Time, bool) {
-	if k.Excluded || k.Rank != "pass" || k.Silent || k.failed {
+	if k.Excluded || k.Rank != "pass" || k.Silent != nil || k.failed || k.mute() {
 		return time.Time{}, false
 	}
-	at, ok := c.stoppedBy(g, k)
-	if !ok {
-		return at, false
+	if c.Term != nil && c.Term.Candidate == k.Name && c.Term.Yield != nil {
+		return time.Time{}, false
 	}
+	at := c.stoppedBy(g, k)
 	if h := k.HeldDown; h != nil && !g.waived(c, k) {
 		if !h.Passed && !h.ByTime {
 			return at, false
@@ -30,15 +30,27 @@ func (g *Group) fitFrom(c *Component, k *Candidate) (time.Time, bool) {
 	return at, true
 }
 
-// stoppedBy is the moment from which a former holder is taken to have stopped, false where it still leads and was told
-// to yield.
-func (c *Component) stoppedBy(g *Group, k *Candidate) (at time.Time, ok bool) {
+// stoppedBy is the moment from which a former holder is taken to have stopped, zero where nothing speaks against it.
+func (c *Component) stoppedBy(g *Group, k *Candidate) (at time.Time) {
 	for _, s := range c.handover().Stopping {
 		if s.Candidate == k.Name && k.JoinedAnew < s.Sequence {
 			at = later(at, s.Closed.Add(time.Duration(g.Policy.Lease.ReleaseWithin)).Add(time.Duration(g.Policy.Lease.Duration)))
 		}
 	}
-	return at, c.Term == nil || c.Term.Candidate != k.Name || c.Term.Yield == nil
+	return at
+}
+
+// mute says whether a candidate's lease lapsed while it led, and it has not spoken since: it may not have noticed.
+func (k *Candidate) mute() bool { return k.Expired > k.Spoke }
+
+// fails says whether a candidate counts as failing in an election, where the last run of a check is enough.
+func (k *Candidate) fails() bool { return k.Rank == "fail" || k.failed }
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
 }
 
 func later(a, b time.Time) time.Time {
@@ -51,12 +63,17 @@ func later(a, b time.Time) time.Time {
 // best is the fit candidate with the highest priority, of equals the one that joined first, other than the holder;
 // empty where nobody is fit.
 func (g *Group) best(c *Component, now time.Time) string {
+	return g.bestOf(c, now, func(*Candidate) bool { return true })
+}
+
+// bestOf is the best of those that may be chosen.
+func (g *Group) bestOf(c *Component, now time.Time, may func(*Candidate) bool) string {
 	var best *Candidate
 	for _, k := range c.joined {
-		if c.Term != nil && k.Name == c.Term.Candidate || !g.fit(c, k, now) {
+		if c.Term != nil && k.Name == c.Term.Candidate || !g.fit(c, k, now) || !may(k) {
 			continue
 		}
-		if best == nil || k.Priority > best.Priority || k.Priority == best.Priority && k.Joined < best.Joined {
+		if best == nil || k.before(best) {
 			best = k
 		}
 	}
@@ -64,6 +81,14 @@ func (g *Group) best(c *Component, now time.Time) string {
 		return ""
 	}
 	return best.Name
+}
+
+// before orders candidates that are equally fit.
+func (k *Candidate) before(other *Candidate) bool {
+	if k.Priority != other.Priority {
+		return k.Priority > other.Priority
+	}
+	return k.Joined < other.Joined
 }
 
 // waived says whether the hold-down does not count: the candidate is the only one, of those not excluded, that

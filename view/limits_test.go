@@ -139,7 +139,7 @@ func TestTimersAreBounded(t *testing.T) {
 		f.now = f.now.Add(time.Second)
 		f.service("rest", &journal.Grant{Candidate: "k", Session: fmt.Sprintf("S%d", i)})
 		f.fold("g", "", "operator/alice", &journal.Exclude{Candidate: "k", Until: f.now.AddDate(1, 0, 0), Order: order()})
-		f.v.Decide(f.now, nil, never)
+		f.v.Decide(f.now, view.Liveness{}, never)
 		require.LessOrEqual(t, f.v.Timers(), 2)
 	}
 }
@@ -174,7 +174,7 @@ func TestCostIsOfWhatIsConcerned(t *testing.T) {
 	f.service("led", &journal.Grant{Candidate: "k", Session: "S1"})
 	f.service("", &journal.Join{Candidate: "k", Incarnation: "1", Components: []string{"may"}})
 	health := func(run uint64, status string) []string {
-		f.v.Decide(f.now, nil, never)
+		f.v.Decide(f.now, view.Liveness{}, never)
 		require.Empty(t, f.v.Touched())
 		f.service("", &journal.Health{Candidate: "k", Incarnation: "1", Check: "disk", Status: status, Run: run})
 		return f.v.Touched()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/policy"
 )
 
 // Candidate is a process that may lead.
@@ -26,8 +27,10 @@ type Candidate struct {
 	Rank     string            `json:"rank,omitzero"` // pass, fail, or empty for unknown
 	Checks   map[string]*Check `json:"checks,omitempty"`
 	Reported time.Time         `json:"reported,omitzero"` // record time of the last counted report
-	Silent   bool              `json:"silent,omitzero"`   // a stale and nothing since
+	Silent   *Silence          `json:"silent,omitzero"`   // a stale and nothing since
 	HeldDown *HoldDown         `json:"heldDown,omitzero"`
+	Spoke    uint64            `json:"spoke,omitzero"`   // sequence of its newest join or counted report
+	Expired  uint64            `json:"expired,omitzero"` // sequence that ended a managed term of it, whose lease had lapsed
 
 	failed bool // some check's last run; derived
 
@@ -37,11 +40,18 @@ type Candidate struct {
 
 // Check is what one health check of a candidate said last.
 type Check struct {
-	Run    uint64 `json:"run"`
-	Status string `json:"status,omitzero"` // empty after a stale
-	Reason string `json:"reason,omitzero"`
-	Fails  int    `json:"fails,omitzero"`  // in a row
-	Passes int    `json:"passes,omitzero"` // in a row
+	Run    uint64   `json:"run"`
+	Status string   `json:"status,omitzero"` // empty after a stale
+	Reason string   `json:"reason,omitzero"`
+	Fails  int      `json:"fails,omitzero"`   // in a row
+	Failed []uint64 `json:"failed,omitempty"` // sequences of the newest of these
+	Passes int      `json:"passes,omitzero"`  // in a row
+}
+
+// Silence is that of a candidate's agent.
+type Silence struct {
+	Sequence uint64    `json:"sequence"` // of the stale
+	Since    time.Time `json:"since"`    // its record's time
 }
 
 // HoldDown keeps a candidate that yielded from being chosen.
@@ -99,6 +109,7 @@ func (f *fold) join(d *journal.Join) Result {
 		return f.result(Stale, "the incarnation was replaced by a newer one")
 	}
 	f.concern(k)
+	f.self = active(f.g.Alerts, observersSilent)
 	if k.Joined != 0 {
 		f.g.strike(k)
 	}
@@ -108,7 +119,7 @@ func (f *fold) join(d *journal.Join) Result {
 	if k.Joined == 0 {
 		k.Joined = f.r.Sequence
 	}
-	k.JoinedAnew, k.Heard, k.Left = f.r.Sequence, f.r.Sequence, false
+	k.JoinedAnew, k.Spoke, k.Heard, k.Left = f.r.Sequence, f.r.Sequence, f.r.Sequence, false
 	k.Components, k.Address, k.Priority, k.Labels = slices.Clone(d.Components), d.Address, d.Priority, d.Labels
 	f.g.enlist(k)
 	f.concern(k)
@@ -121,7 +132,7 @@ func (k *Candidate) renew(incarnation string) {
 		k.Replaced = newest(append(k.Replaced, Replaced{k.Incarnation, k.highestRun()}), maxReplaced)
 	}
 	k.Incarnation, k.Joined = incarnation, 0
-	k.Rank, k.Checks, k.Reported, k.Silent, k.HeldDown = "", nil, time.Time{}, false, nil
+	k.Rank, k.Checks, k.Reported, k.Silent, k.HeldDown, k.Expired = "", nil, time.Time{}, nil, nil, 0
 	if i := k.early(incarnation); i >= 0 {
 		k.Rank, k.Checks, k.Reported = k.Early[i].Rank, k.Early[i].Checks, k.Early[i].Reported
 		k.Early = slices.Delete(k.Early, i, i+1)
@@ -136,8 +147,22 @@ func (f *fold) leave(d *journal.Leave) Result {
 	}
 	f.g.strike(k)
 	k.Joined, k.Left, k.Heard = 0, true, f.r.Sequence
+	f.letGo(k)
 	f.concern(k)
+	f.self = true
 	return f.applied()
+}
+
+// letGo has a candidate that leaves a managed group release what it leads.
+func (f *fold) letGo(k *Candidate) {
+	if f.g.Policy.Election != policy.Managed {
+		return
+	}
+	for _, c := range f.g.roster.by(k.Name) {
+		if c.Term.Incarnation == k.Incarnation {
+			c.Term.release(f.r.Sequence)
+		}
+	}
 }
 
 func (f *fold) health(d *journal.Health) Result {
@@ -158,7 +183,8 @@ func (f *fold) health(d *journal.Health) Result {
 		return f.result(Stale, why)
 	}
 	k.recount()
-	k.Reported, k.Heard, k.Silent = f.v.time, f.r.Sequence, false
+	f.self = k.Silent != nil
+	k.Reported, k.Heard, k.Spoke, k.Silent = f.v.time, f.r.Sequence, f.r.Sequence, nil
 	if d.Status == "pass" {
 		f.passed(k)
 	}
@@ -170,12 +196,12 @@ func (f *fold) health(d *journal.Health) Result {
 
 // standing is what decisions read of a candidate's health.
 type standing struct {
-	rank                   string
-	lastFailed, silent, ok bool
+	rank                               string
+	lastFailed, silent, heldDown, mute bool
 }
 
 func (k *Candidate) standing() standing {
-	return standing{k.Rank, k.failed, k.Silent, k.HeldDown == nil || k.HeldDown.Passed}
+	return standing{k.Rank, k.failed, k.Silent != nil, k.HeldDown != nil && !k.HeldDown.Passed, k.mute()}
 }
 
 // reportEarly keeps a report until its incarnation joins.
@@ -216,9 +242,10 @@ func (f *fold) run(checks *map[string]*Check, rank *string, d *journal.Health) (
 	}
 	c.Run, c.Status, c.Reason = d.Run, d.Status, d.Reason
 	if d.Status == "pass" {
-		c.Fails, c.Passes = 0, c.Passes+1
+		c.Fails, c.Passes, c.Failed = 0, c.Passes+1, nil
 	} else {
 		c.Fails, c.Passes = c.Fails+1, 0
+		c.Failed = newest(append(c.Failed, f.r.Sequence), min(f.g.Policy.Health.FailureThreshold, maxCauses))
 	}
 	*rank = f.rank(*rank, *checks)
 	return ""
@@ -250,6 +277,7 @@ func (f *fold) passed(k *Candidate) {
 		t := c.Term
 		t.Unfit = t.Unfit && k.failed
 		t.Forced = t.Forced && !passes
+		t.Sole = t.Sole && (k.failed || !passes)
 		if passes {
 			t.Held = 0
 		}
@@ -264,15 +292,16 @@ func (f *fold) stale(d *journal.Stale) Result {
 	if k == nil || k.Incarnation != d.Incarnation {
 		return f.result(Stale, "that incarnation is not the newest")
 	}
-	if k.Silent {
+	if k.Silent != nil {
 		return f.result(Duplicate, "")
 	}
-	k.Silent, k.Rank = true, ""
+	k.Silent, k.Rank = &Silence{Sequence: f.r.Sequence, Since: f.v.time}, ""
 	for _, c := range k.Checks {
-		c.Status, c.Fails, c.Passes = "", 0, 0
+		c.Status, c.Fails, c.Failed, c.Passes = "", 0, nil, 0
 	}
 	k.recount()
 	f.concern(k)
+	f.self = true
 	return f.applied()
 }
 

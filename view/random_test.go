@@ -80,7 +80,7 @@ func (g *generator) step() (*journal.Record, view.Result) {
 // proposals are the events of what is to be decided at this moment, as a projector would append them.
 func (g *generator) proposals() []journal.Event {
 	var all []journal.Event
-	for _, p := range g.v.Decide(g.now, nil, never) {
+	for _, p := range g.v.Decide(g.now, view.Liveness{}, never) {
 		current, _ := g.v.Projector()
 		all = append(all, p.Events("projector/p", current, g.now)...)
 	}

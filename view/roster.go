@@ -79,6 +79,22 @@ func (r *roster) by(candidate string) []*Component {
 	return nil
 }
 
+// LedBy are the components whose open term a candidate holds, in no order. The list is the group's own.
+func (g *Group) LedBy(candidate string) []*Component { return g.roster.by(candidate) }
+
+// concernedBy are the components that a candidate leads, or may lead if it joins.
+func (g *Group) concernedBy(candidate string) []*Component {
+	var all []*Component
+	if k := g.Candidates[candidate]; k != nil {
+		for _, name := range k.Components {
+			if c := g.Components[name]; c != nil {
+				all = append(all, c)
+			}
+		}
+	}
+	return append(all, g.roster.by(candidate)...)
+}
+
 // index derives the roster from the state.
 func (g *Group) index() {
 	g.roster = roster{}

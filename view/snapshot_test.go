@@ -109,8 +109,8 @@ func TestARestoredViewGoesOn(t *testing.T) {
 	require.Equal(t, one.Time(), other.Time())
 	for range 20 {
 		now := one.Time().Add(time.Hour)
-		decided := one.Decide(now, nil, never)
-		require.Equal(t, decided, other.Decide(now, nil, never))
+		decided := one.Decide(now, view.Liveness{}, never)
+		require.Equal(t, decided, other.Decide(now, view.Liveness{}, never))
 		for _, p := range decided {
 			for _, e := range p.Events("projector/p", epoch, now) {
 				r := stored(t, one.Sequence()+1, now, e)
@@ -118,7 +118,7 @@ func TestARestoredViewGoesOn(t *testing.T) {
 			}
 		}
 	}
-	require.Empty(t, one.Decide(one.Time(), nil, never))
+	require.Empty(t, one.Decide(one.Time(), view.Liveness{}, never))
 	require.Equal(t, one.Hash(), other.Hash())
 }
 
@@ -190,7 +190,7 @@ func FuzzRestore(f *testing.F) {
 }
 
 func decideAll(t *testing.T, v *view.View) {
-	for _, p := range v.Decide(v.Time().Add(time.Hour), nil, never) {
+	for _, p := range v.Decide(v.Time().Add(time.Hour), view.Liveness{}, never) {
 		require.NotEmpty(t, p.Events("projector/p", 1, v.Time()))
 	}
 }

@@ -66,6 +66,7 @@ type Handover struct {
 	Overlaps []Overlap  `json:"overlaps,omitempty"`
 	Transfer *Transfer  `json:"transfer,omitzero"` // ordered and not yet decided
 	ForcedTo string     `json:"forcedTo,omitzero"` // whose next term a forced transfer asked for
+	InVain   []Tried    `json:"inVain,omitempty"`  // managed: who was granted it and never confirmed, since somebody last did
 }
 
 // Term is open from a grant to a revoke or a newer grant.
@@ -82,8 +83,16 @@ type Term struct {
 	Held        uint64    `json:"held,omitzero"` // sequence of the hold of a blocked spell
 	Confirmed   bool      `json:"confirmed,omitzero"`
 	Released    bool      `json:"released,omitzero"`
-	Unfit       bool      `json:"unfit,omitzero"`  // the holder's last run had failed at the grant, and a fit candidate existed
-	Forced      bool      `json:"forced,omitzero"` // by a transfer; no health yield until the holder has passed once
+	ReleasedBy  uint64    `json:"releasedBy,omitzero"` // sequence of the release, or of the leave that is as good
+	Unfit       bool      `json:"unfit,omitzero"`      // the holder's last run had failed at the grant, and a fit candidate existed
+	Forced      bool      `json:"forced,omitzero"`     // by a transfer; no health yield until the holder has passed once
+	Sole        bool      `json:"sole,omitzero"`       // managed: granted to a failing holder, since nobody better was there
+}
+
+// Tried is a candidate that was granted a component and did not confirm within the time allowed.
+type Tried struct {
+	Candidate   string `json:"candidate"`
+	Incarnation string `json:"incarnation,omitzero"`
 }
 
 // Attempt is the last confirmation attempt seen of one candidate within a session.

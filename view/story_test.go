@@ -114,7 +114,7 @@ func (s *teller) line(line string) []string {
 // decide folds what is decided until nothing more is.
 func (s *teller) decide() (said []string) {
 	for range 20 {
-		all := s.v.Decide(s.now, nil, never)
+		all := s.v.Decide(s.now, view.Liveness{}, never)
 		if len(all) == 0 {
 			if at, ok := s.v.Wake(); ok {
 				said = append(said, "next look in "+at.Sub(s.now).String())
@@ -267,7 +267,7 @@ func tellCandidate(k *view.Candidate) string {
 		rank = "unknown"
 	}
 	return strings.Join(append([]string{said, rank}, marks(map[string]bool{
-		"excluded": k.Excluded, "silent": k.Silent, "held down": k.HeldDown != nil,
+		"excluded": k.Excluded, "silent": k.Silent != nil, "held down": k.HeldDown != nil,
 	})...), " ")
 }
 

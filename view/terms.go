@@ -32,6 +32,9 @@ func (f *fold) grant(d *journal.Grant) Result {
 	}
 	f.supersede(d.Candidate, false)
 	f.open(d.Candidate, d.Session)
+	if d.Decision != nil {
+		f.elected()
+	}
 	f.letErasuresBe()
 	return f.applied()
 }
@@ -52,6 +55,16 @@ func (f *fold) open(candidate, session string) {
 	}
 	c.Epoch, c.Shown = f.r.Sequence, f.r.Sequence
 	f.countTerm()
+}
+
+// elected notes how the projector came to choose the new holder.
+func (f *fold) elected() {
+	k := f.g.Candidates[f.c.Term.Candidate]
+	if k == nil {
+		return
+	}
+	f.c.Term.Sole = !f.c.Term.Forced && k.fails()
+	k.Expired = 0
 }
 
 // countTerm keeps what LeaderFlapping needs: the times of one more term than the policy tolerates.
@@ -136,6 +149,9 @@ func (f *fold) confirm(d *journal.Confirm) Result {
 			fmt.Sprintf("from %s to %s under one session, which Flink's readers ignore", old.Address, d.Address), c.Intent.Sequence)
 	}
 	t.Confirmed = true
+	if c.Handover != nil {
+		c.Handover.InVain = nil
+	}
 	f.intend(info)
 	return f.applied()
 }
@@ -223,8 +239,15 @@ func (f *fold) release(d *journal.Release) Result {
 	if f.c.Term.Released {
 		return f.result(Duplicate, "")
 	}
-	f.c.Term.Released = true
+	f.c.Term.release(f.r.Sequence)
 	return f.applied()
+}
+
+// release notes that the holder has stopped.
+func (t *Term) release(sequence uint64) {
+	if !t.Released {
+		t.Released, t.ReleasedBy = true, sequence
+	}
 }
 
 func (f *fold) revoke(d *journal.Revoke) Result {
@@ -239,12 +262,45 @@ func (f *fold) revoke(d *journal.Revoke) Result {
 		c.ended(d.Session)
 		return f.result(Stale, "the session is not the open one")
 	}
+	f.replaced(d)
 	f.close()
 	f.letErasuresBe()
 	if f.g.Policy.OnRevoke == policy.Clear && c.Leader() != nil && c.Leader().Session == d.Session {
 		f.intend(nil)
 	}
 	return f.applied()
+}
+
+// The reasons for which the projector ends a term.
+const (
+	yielded        = "yielded"
+	released       = "released" // without having been told to
+	expired        = "expired"
+	confirmTimeout = "confirm-timeout"
+)
+
+// replaced notes why the projector ends the open term, for as long as that keeps its holder from being chosen again.
+func (f *fold) replaced(d *journal.Revoke) {
+	c, t := f.c, f.c.Term
+	k := f.g.Candidates[t.Candidate]
+	if d.Decision == nil || k == nil || k.Incarnation != t.Incarnation {
+		return
+	}
+	switch d.Reason {
+	case expired:
+		k.Expired = f.r.Sequence
+	case confirmTimeout:
+		h := c.handing()
+		h.InVain = append(slices.DeleteFunc(h.InVain, f.g.gone), Tried{k.Name, k.Incarnation})
+		k.HeldDown = &HoldDown{Since: f.v.time, ByTime: true}
+	}
+	f.concern(k)
+}
+
+// gone says whether a candidate that was tried takes no part any more, at least not in that life.
+func (g *Group) gone(t Tried) bool {
+	k := g.Candidates[t.Candidate]
+	return k == nil || k.Joined == 0 || k.Incarnation != t.Incarnation
 }
 
 // stopped notes that a superseded holder has let go after all.

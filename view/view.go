@@ -256,12 +256,7 @@ func (f *fold) settle(c *Component) {
 
 // concern has every component looked at anew that a candidate leads, or may lead.
 func (f *fold) concern(k *Candidate) {
-	for _, name := range k.Components {
-		if c := f.g.Components[name]; c != nil {
-			f.concerned = append(f.concerned, c)
-		}
-	}
-	f.concerned = append(f.concerned, f.g.roster.by(k.Name)...)
+	f.concerned = append(f.concerned, f.g.concernedBy(k.Name)...)
 }
 
 // remembered says whether this very event was applied before. Only what its content can't tell is remembered by id:
@@ -311,6 +306,7 @@ const (
 const (
 	maxReplaced = 64 // incarnations that are over
 	maxChecks   = 64
+	maxCauses   = 16 // failing runs of a check that a yield names
 )
 
 // of either,

@@ -32,9 +32,11 @@ func (d *decision) transfer(order *Transfer) {
 	}
 	to := order.To
 	if to == "" {
-		to = d.g.best(d.c, d.now)
+		to = d.best()
 	}
-	d.tell(to, order.Reason, order.Sequence)
+	if to != "" {
+		d.tell(to, order.Reason, order.Sequence)
+	}
 }
 
 // unfit is rows 1 to 3.
@@ -46,18 +48,18 @@ func (d *decision) unfit() {
 	to := d.best()
 	switch {
 	case t.Unfit && to != "":
-		d.tell(to, t.Candidate+"'s last health check had failed when it was granted leadership", t.Epoch)
+		d.tell(to, t.Candidate+"'s last health check had failed when it was granted leadership", d.failures(1)...)
 	case !d.failing():
 	case to != "" && d.yieldsLeft():
-		d.tell(to, t.Candidate+" fails its health checks: "+d.failure(), d.c.Epoch)
+		d.tell(to, t.Candidate+" fails its health checks: "+d.failure(), d.failures(d.g.Policy.Health.FailureThreshold)...)
 	case t.Held == 0:
 		d.hold(d.blocked(to))
 	}
 }
 
-func (d *decision) tell(to, reason string, cause uint64) {
+func (d *decision) tell(to, reason string, cause ...uint64) {
 	d.data = []journal.Data{&journal.Yield{Session: d.c.Term.Session, Reason: reason, To: to}}
-	d.cause = []uint64{cause}
+	d.cause = cause
 }
 
 // hold has the holder stay, with an alert for a spell that has none yet.
@@ -66,7 +68,7 @@ func (d *decision) hold(reason string) {
 	if !active(d.c.Alerts, yieldBlocked) {
 		d.data = append(d.data, &journal.Alert{Name: yieldBlocked, Reason: reason})
 	}
-	d.cause = []uint64{d.c.Epoch}
+	d.cause = d.failures(d.g.Policy.Health.FailureThreshold)
 }
 
 // best is who is fit to take over; the component is looked at again when time alone makes somebody fit.
@@ -79,7 +81,7 @@ func (d *decision) best() string {
 			d.passed(at)
 		}
 	}
-	return d.g.best(d.c, d.now)
+	return d.g.bestOf(d.c, d.now, d.heard)
 }
 
 // failing says whether the holder counts as failing.
@@ -88,7 +90,24 @@ func (d *decision) failing() bool {
 	if k == nil {
 		return false
 	}
-	return k.Rank == "fail" || k.Silent && d.g.Policy.Health.SilentLeader == policy.Yield
+	return k.Rank == "fail" || k.Silent != nil && d.g.Policy.Health.SilentLeader == policy.Yield && !active(d.g.Alerts, observersSilent)
+}
+
+// failures are the records that show the holder failing: those of every check that failed so many times in a row, or
+// the stale.
+func (d *decision) failures(times int) []uint64 {
+	k := d.g.Candidates[d.c.Term.Candidate]
+	all := []uint64{d.c.Epoch}
+	if k.Silent != nil {
+		all = append(all, k.Silent.Sequence)
+	}
+	for _, c := range k.Checks {
+		if c.Fails >= times {
+			all = append(all, c.Failed...)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // failure is what the holder's failing checks say.
@@ -120,6 +139,6 @@ func (d *decision) blocked(to string) string {
 func (d *decision) unblocked() {
 	t := d.c.Term
 	if t == nil || t.Yield != nil || t.Forced || !d.failing() {
-		d.ended(yieldBlocked, "the leader passes, was told to yield, or leads no more", 0)
+		d.ended(yieldBlocked, "the leader does not fail any more, was told to yield, or leads no more", 0)
 	}
 }
