@@ -31,7 +31,7 @@ func (w *world) expect(value jsontext.Value) error {
 	if err := strict("expect", value, &e); err != nil {
 		return err
 	}
-	d := &diff{}
+	d := &diff{sessions: w.sessions}
 	if e.Verdict != "" {
 		if w.newest < 0 {
 			return errors.New("verdict: there was no event yet")
@@ -66,7 +66,10 @@ func (w *world) component(name string) *view.Component {
 }
 
 // diff collects what differs.
-type diff struct{ lines []string }
+type diff struct {
+	lines    []string
+	sessions *sessions
+}
 
 func (d *diff) compare(what, want, got string) {
 	if want != got {
@@ -88,7 +91,7 @@ func (d *diff) component(name string, want map[string]any, c *view.Component, g 
 		"anomalies": words(anomalies(c, g)),
 	}
 	if t := c.Term; t != nil {
-		got["candidate"], got["session"] = t.Candidate, t.Session
+		got["candidate"], got["session"] = t.Candidate, d.sessions.name(name, t.Session)
 		if t.Ready != "" {
 			got["ready"] = t.Ready
 		}
@@ -97,7 +100,7 @@ func (d *diff) component(name string, want map[string]any, c *view.Component, g 
 		}
 	}
 	if l := c.Leader(); l != nil {
-		got["intent"] = entry(l)
+		got["intent"] = d.entry(name, l)
 	}
 	for _, field := range sortedKeys(want) {
 		is, ok := got[field]
@@ -148,8 +151,9 @@ func anomalies(c *view.Component, g *view.Group) []string {
 	return names
 }
 
-func entry(l *journal.LeaderInfo) map[string]any {
-	return map[string]any{"session": l.Session, "address": l.Address, "candidate": l.Candidate}
+// entry is leader info, its session called as in the file.
+func (d *diff) entry(component string, l *journal.LeaderInfo) map[string]any {
+	return map[string]any{"session": d.sessions.name(component, l.Session), "address": l.Address, "candidate": l.Candidate}
 }
 
 func (w *world) expectTarget(d *diff, name string, want map[string]any) error {
@@ -164,12 +168,12 @@ func (w *world) expectTarget(d *diff, name string, want map[string]any) error {
 		}
 		what, is := "target: "+name+": "+component, shown.Entries[component]
 		if fields, ok := want[component].(map[string]any); ok && is != nil {
-			d.value(what, fields, entry(is))
+			d.value(what, fields, d.entry(component, is))
 			continue
 		}
 		got := "absent"
 		if is != nil {
-			got = fmt.Sprint(entry(is))
+			got = fmt.Sprint(d.entry(component, is))
 		}
 		if want[component] == "none" {
 			want[component] = "absent"
@@ -236,6 +240,9 @@ func (w *world) decided() (made []map[string]map[string]any, kinds []string) {
 		fields := map[string]any{}
 		if err := json.Unmarshal(mustJSON(r.Event.Data), &fields); err != nil {
 			continue // cannot be: it was encoded just now
+		}
+		if s, ok := fields["session"].(string); ok {
+			fields["session"] = w.sessions.name(r.Event.Component, s)
 		}
 		made = append(made, map[string]map[string]any{kind: fields})
 		kinds = append(kinds, kind)

@@ -19,6 +19,7 @@ func (w *world) broke(format string, args ...any) {
 // check says which invariants are broken.
 func (w *world) check() error {
 	w.checkSnapshots()
+	w.checkLeases()
 	if len(w.broken) == 0 {
 		return nil
 	}

@@ -33,6 +33,7 @@ func (w *world) say(s step) error {
 	if _, err := w.store(w.event(source(data), component, data)); err != nil {
 		return err
 	}
+	w.lives(data, w.verdicts[w.newest].Verdict)
 	return nil
 }
 
@@ -43,6 +44,7 @@ func (w *world) fillIn(verb, component string, f map[string]jsontext.Value) erro
 			f[field] = quote(string(v))
 		}
 	}
+	w.standFor(component, f)
 	switch verb {
 	case "join":
 		set(f, "components", mustJSON(w.scenario.names))

@@ -342,10 +342,6 @@ func (w *world) wake() error {
 	return nil
 }
 
-func (w *world) liveness(string, bool) error {
-	return errors.New("liveness is not simulated yet: health-driven decisions are not part of this version")
-}
-
 // until turns a duration from now into a time.
 func (w *world) until(value jsontext.Value) (time.Time, error) {
 	d, err := duration(value)

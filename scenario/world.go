@@ -43,6 +43,10 @@ type world struct {
 	started   int         // instances so far
 	takeovers int
 
+	alive    *alive
+	sessions *sessions
+	ended    string // component whose managed term a projector has just ended, and a grant must follow
+
 	attempted int               // writes that reached a target, since the last expect
 	events    []int             // indexes into log of the file's own events
 	newest    int               // index into log of the newest one, redelivered ones too
@@ -91,6 +95,7 @@ type instance struct {
 	pushes  map[projector.Object]*push
 	wake    time.Time
 	targets map[string]projector.Target
+	heard   map[string]uint64 // revisions of liveness keys, by candidate
 }
 
 // push is a push under way.
@@ -115,6 +120,7 @@ func newWorld(ctx context.Context, s *Scenario, o Options) (*world, error) {
 	w := &world{
 		ctx: ctx, scenario: s, now: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), ids: map[string]uint64{}, out: o.Journal,
 		view: view.New(), shadow: view.New(), objects: map[string]*object{}, answers: make(chan answer), newest: -1, epochs: map[string]uint64{},
+		alive: newAlive(), sessions: newSessions(),
 	}
 	for _, spec := range s.targets() {
 		opened, err := o.Backend.Open(ctx, group, spec)
@@ -131,7 +137,7 @@ func newWorld(ctx context.Context, s *Scenario, o Options) (*world, error) {
 
 // start has another instance take over.
 func (w *world) start() error {
-	i := &instance{name: fmt.Sprintf("journald-%d", w.started), pushes: map[projector.Object]*push{}, targets: map[string]projector.Target{}}
+	i := &instance{name: fmt.Sprintf("journald-%d", w.started), pushes: map[projector.Object]*push{}, targets: map[string]projector.Target{}, heard: map[string]uint64{}}
 	w.started++
 	for name, o := range w.objects {
 		target, err := o.backend.Target()
@@ -151,6 +157,7 @@ func (w *world) start() error {
 			return o != nil && o.perComponent
 		},
 	})
+	i.core.Listen()
 	w.instances = append(w.instances, i)
 	return w.takeOver(i)
 }
@@ -205,6 +212,7 @@ func (w *world) put(subject string, raw []byte) uint64 {
 	result := w.view.Apply(&r)
 	w.verdicts = append(w.verdicts, result)
 	w.checkRecord(&r, result)
+	w.checkElection(&r, result)
 	if w.out != nil {
 		fmt.Fprintf(w.out, "%s\n", line(&r, result))
 	}
@@ -239,11 +247,11 @@ func (w *world) round() (bool, error) {
 
 // step gives an instance what is new, and does its work.
 func (w *world) step(i *instance) (bool, error) {
-	busy := i.read < len(w.log)
+	busy := w.tell(i) || i.read < len(w.log)
 	for ; i.read < len(w.log); i.read++ {
 		i.core.Apply(&w.log[i.read])
 	}
-	work := i.core.Poll(w.now)
+	work := i.core.Poll(w.now, w.own())
 	i.wake = work.Wake
 	for _, b := range work.Batches {
 		var last uint64
@@ -256,6 +264,9 @@ func (w *world) step(i *instance) (bool, error) {
 		}
 		i.core.Appended(b.ID, last)
 	}
+	for _, e := range work.Expiries {
+		w.expire(i, e)
+	}
 	if work.Barrier {
 		i.core.Last(uint64(len(w.log)))
 	}
@@ -264,7 +275,7 @@ func (w *world) step(i *instance) (bool, error) {
 			return false, err
 		}
 	}
-	return busy || len(work.Batches) > 0 || len(work.Pushes) > 0 || work.Barrier, nil
+	return busy || len(work.Batches) > 0 || len(work.Pushes) > 0 || len(work.Expiries) > 0 || work.Barrier, nil
 }
 
 // begin starts a push and waits until it has ended or rests at its gate.
@@ -384,10 +395,12 @@ func (w *world) advance(d time.Duration) error {
 			return err
 		}
 		at, run := w.next()
+		w.checkLeases()
 		if at.IsZero() || at.After(end) {
 			break
 		}
 		w.now = maxTime(w.now, at)
+		w.beats()
 		if run != nil {
 			run.expires = time.Time{}
 			run.cancel(errors.New("no answer within 10s"))
@@ -402,6 +415,7 @@ func (w *world) advance(d time.Duration) error {
 
 // next is the earliest moment at which something happens, and the push whose caller gives up then, if it is that.
 func (w *world) next() (at time.Time, run *push) {
+	at = w.nextBeat()
 	for _, i := range w.instances {
 		if i.dead || i.frozen {
 			continue
