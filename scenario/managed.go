@@ -60,13 +60,19 @@ func (w *world) checkElection(r *journal.Record, result view.Result) {
 			w.broke("I5: record %d: the projector ended the term of %s, and no grant came with it", r.Sequence-1, pending)
 		}
 	}
+	if d, ok := r.Event.Data.(*journal.Leave); ok {
+		w.alive.stops(process{d.Candidate, d.Incarnation}) // which is as good as a release
+	}
 	c := result.Component
 	if c == nil || !w.managed() {
 		return
 	}
 	switch d := r.Event.Data.(type) {
 	case *journal.Revoke:
-		if d.Decision != nil && result.Verdict == view.Applied && w.anybody(c.Name) {
+		switch {
+		case d.Decision == nil: // its holder's own word
+			delete(w.alive.claims, claim{c.Name, d.Session})
+		case result.Verdict == view.Applied && w.anybody(c.Name):
 			w.ended = c.Name
 		}
 	case *journal.Confirm:

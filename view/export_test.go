@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 )
 
 // CheckDerived says where what follows from the state does not follow from it any more.
@@ -72,6 +73,13 @@ func (g *Group) checkComponent(c *Component) error {
 		return fmt.Errorf("its term is open: %t; it stands in %d lists", open, times)
 	}
 	return nil
+}
+
+// Fit says whether a candidate may take a component over.
+func (v *View) Fit(group, component, candidate string, now time.Time) bool {
+	g := v.groups[group]
+	c, k := g.Components[component], g.Candidates[candidate]
+	return k != nil && k.mayLead(c) && g.fit(c, k, now)
 }
 
 // Timers is how many wait for a moment.

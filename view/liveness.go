@@ -15,7 +15,7 @@ type Holder struct {
 // over. It stands in no record, only what is decided from it does. The zero Liveness is that of a projector which has
 // just begun to watch: nobody is silent yet. Its maps are only read.
 type Liveness struct {
-	Stale  map[Holder]time.Time // the key has not moved for the group's staleAfter; since when it stands still
+	Stale  map[Holder]time.Time // it has not moved its key, joined or reported for the group's staleAfter; since when
 	Lapsed map[Holder]time.Time // the key has not moved for a lease, or is not the holder's any more; since when that is so
 	Ended  map[Holder]Ending    // the lease can't be renewed any more, and has run out
 }

@@ -183,7 +183,7 @@ func (f *fold) health(d *journal.Health) Result {
 		return f.result(Stale, why)
 	}
 	k.recount()
-	f.self = k.Silent != nil
+	f.self = k.Silent != nil || active(f.g.Alerts, observersSilent)
 	k.Reported, k.Heard, k.Spoke, k.Silent = f.v.time, f.r.Sequence, f.r.Sequence, nil
 	if d.Status == "pass" {
 		f.passed(k)

@@ -200,9 +200,9 @@ func TestDecideIsPure(t *testing.T) {
 		for range g.length(40) {
 			g.step()
 			before := g.v.Hash()
-			first := g.v.Decide(g.now, view.Liveness{}, never)
-			require.Equal(t, first, g.v.Decide(g.now, view.Liveness{}, never))
-			require.Equal(t, restored(t, g.v).Decide(g.now, view.Liveness{}, never), first)
+			first := g.v.Decide(g.now, g.live, never)
+			require.Equal(t, first, g.v.Decide(g.now, g.live, never))
+			require.Equal(t, restored(t, g.v).Decide(g.now, g.live, never), first)
 			require.Equal(t, before, g.v.Hash())
 		}
 	})
@@ -230,7 +230,7 @@ func TestDecideComesToAnEnd(t *testing.T) {
 func (g *generator) settle() {
 	current, _ := g.v.Projector()
 	for range 100 {
-		all := g.v.Decide(g.now, view.Liveness{}, never)
+		all := g.v.Decide(g.now, g.live, never)
 		if len(all) == 0 {
 			return
 		}
@@ -258,9 +258,9 @@ func TestWakeNeverLies(t *testing.T) {
 		before := at.Sub(g.now)
 		for range 4 {
 			early := g.now.Add(time.Duration(rapid.Int64Range(0, int64(before)-1).Draw(t, "early")))
-			require.Empty(t, restored(t, g.v).Decide(early, view.Liveness{}, never), "at %s, where nothing was to come before %s", early, at)
+			require.Empty(t, restored(t, g.v).Decide(early, g.live, never), "at %s, where nothing was to come before %s", early, at)
 		}
-		require.Empty(t, restored(t, g.v).Decide(at.Add(-1), view.Liveness{}, never))
+		require.Empty(t, restored(t, g.v).Decide(at.Add(-1), g.live, never))
 	})
 }
 
@@ -270,10 +270,10 @@ func TestBusyGroupsWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := newGenerator(t)
 		g.journal()
-		want := restored(t, g.v).Decide(g.now, view.Liveness{}, never)
-		for _, p := range g.v.Decide(g.now, view.Liveness{}, func(group string) bool { return group == "plain" }) {
+		want := restored(t, g.v).Decide(g.now, g.live, never)
+		for _, p := range g.v.Decide(g.now, g.live, func(group string) bool { return group == "plain" }) {
 			require.NotEqual(t, "plain", p.Group)
 		}
-		require.Equal(t, want, g.v.Decide(g.now, view.Liveness{}, never))
+		require.Equal(t, want, g.v.Decide(g.now, g.live, never))
 	})
 }

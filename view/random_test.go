@@ -24,12 +24,13 @@ type generator struct {
 	epochs      []uint64 // of takeovers
 	runs        uint64   // of checks
 	revisions   uint64   // of targets
-	fixed       bool     // the policy and targets stay, and nobody misses observations
-	redelivered bool     // some records come twice
+	live        view.Liveness
+	fixed       bool // the policy and targets stay, and nobody misses observations
+	redelivered bool // some records come twice
 }
 
 func newGenerator(t *rapid.T) *generator {
-	g := &generator{t: t, v: view.New(), now: epoch, redelivered: true}
+	g := &generator{t: t, v: view.New(), now: epoch, redelivered: true, live: emptyLiveness()}
 	if rapid.SampledFrom([]bool{true, true, false}).Draw(t, "evenly") {
 		g.random = rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 	}
@@ -68,6 +69,9 @@ func (g *generator) step() (*journal.Record, view.Result) {
 	if g.chance("time passes", 30) {
 		g.now = g.now.Add([]time.Duration{time.Second, 10 * time.Second, 30 * time.Second, time.Minute, 10 * time.Minute}[g.below("time", 5)])
 	}
+	if g.chance("a sign of life, or none", 10) {
+		g.stir()
+	}
 	if g.redelivered && g.chance("again", 10) {
 		return g.again(g.below("which", len(g.records)))
 	}
@@ -80,7 +84,7 @@ func (g *generator) step() (*journal.Record, view.Result) {
 // proposals are the events of what is to be decided at this moment, as a projector would append them.
 func (g *generator) proposals() []journal.Event {
 	var all []journal.Event
-	for _, p := range g.v.Decide(g.now, view.Liveness{}, never) {
+	for _, p := range g.v.Decide(g.now, g.live, never) {
 		current, _ := g.v.Projector()
 		all = append(all, p.Events("projector/p", current, g.now)...)
 	}
@@ -108,7 +112,31 @@ func (g *generator) apply(r journal.Record) (*journal.Record, view.Result) {
 		g.epochs = append(g.epochs, r.Sequence)
 	}
 	g.records = append(g.records, r)
+	switch d := r.Event.Data.(type) { // whoever speaks is not silent
+	case *journal.Join:
+		delete(g.live.Stale, view.Holder{Group: r.Event.Group, Candidate: d.Candidate, Incarnation: d.Incarnation})
+	case *journal.Health:
+		delete(g.live.Stale, view.Holder{Group: r.Event.Group, Candidate: d.Candidate, Incarnation: d.Incarnation})
+	}
 	return &r, g.v.Apply(&r)
+}
+
+// stir changes what the projector has seen of a candidate's liveness.
+func (g *generator) stir() {
+	h := view.Holder{Group: "plain", Candidate: g.candidate(), Incarnation: g.incarnation()}
+	switch g.pick("liveness", "quiet", "lapsed", "ended", "heard", "heard") {
+	case "quiet":
+		g.live.Stale[h] = g.now
+	case "lapsed":
+		g.live.Lapsed[h] = g.now
+	case "ended":
+		g.live.Lapsed[h] = g.now
+		g.live.Ended[h] = view.Ending{Since: g.now, Sequence: g.v.Sequence()}
+	case "heard":
+		delete(g.live.Stale, h)
+		delete(g.live.Lapsed, h)
+	}
+	g.v.Attend(h.Group, h.Candidate)
 }
 
 func (g *generator) takeover() {
@@ -336,7 +364,7 @@ func (g *generator) policy(group string) journal.Event {
 	d.Policy.Health.SilentLeader = g.pick("silentLeader", policy.Hold, policy.Yield)
 	if group == "guarded" {
 		d.Policy.Authority = policy.Backend
-	} else if g.chance("managed", 10) {
+	} else if g.chance("managed", 40) {
 		d.Policy.Election = policy.Managed
 	}
 	if g.fixed || len(g.records) < 3 || g.chance("targets", 70) {

@@ -23,9 +23,9 @@ import (
 
 var update = flag.Bool("update", false, "write the files in testdata anew, to be read before they are committed")
 
-// TestStories plays the files of testdata/stories. A line is a record, wait, look or decide; what is indented below it is
-// the verdict and, where it is another one than before, the state of the component or group. The records' numbers are
-// their sequences.
+// TestStories plays the files of testdata/stories. A line is a record, wait, look or decide, or what the projector has
+// seen of a liveness key; what is indented below it is the verdict and, where it is another one than before, the state of
+// the component or group. The records' numbers are their sequences. M1 is the first session that the projector made.
 func TestStories(t *testing.T) {
 	files, err := filepath.Glob("testdata/stories/*.txt")
 	require.NoError(t, err)
@@ -78,16 +78,21 @@ type teller struct {
 	records  []journal.Record
 	told     map[string]string // by component
 	next     map[string]uint64 // runs and attempts
+	live     view.Liveness
+	made     []string // sessions, by the projector
 }
 
 // newTeller begins with a projector that has taken over, at 1.
 func newTeller(t *testing.T) *teller {
-	s := &teller{t: t, v: view.New(), now: epoch, told: map[string]string{}, next: map[string]uint64{}}
+	s := &teller{t: t, v: view.New(), now: epoch, told: map[string]string{}, next: map[string]uint64{}, live: emptyLiveness()}
 	s.record(journal.Event{Source: "projector/p", Group: "_", Data: &journal.Takeover{Instance: "p"}})
 	return s
 }
 
 func (s *teller) line(line string) []string {
+	for i, session := range s.made {
+		line = strings.ReplaceAll(line, fmt.Sprint("M", i+1), session)
+	}
 	w := words{t: s.t, all: strings.Fields(line)}
 	switch verb := w.next(); verb {
 	case "wait":
@@ -97,8 +102,11 @@ func (s *teller) line(line string) []string {
 		return nil
 	case "decide":
 		return s.decide()
+	case "quiet", "lapsed", "ended", "heard":
+		s.watch(verb, w.next(), w.option("incarnation", "1"))
+		return nil
 	case "look":
-		return []string{tell(s.v.Group("g").Components[w.next()])}
+		return []string{s.called(tell(s.v.Group("g").Components[w.next()]))}
 	case "again":
 		r := s.records[w.number()-1]
 		s.sequence++
@@ -114,7 +122,7 @@ func (s *teller) line(line string) []string {
 // decide folds what is decided until nothing more is.
 func (s *teller) decide() (said []string) {
 	for range 20 {
-		all := s.v.Decide(s.now, view.Liveness{}, never)
+		all := s.v.Decide(s.now, s.live, never)
 		if len(all) == 0 {
 			if at, ok := s.v.Wake(); ok {
 				said = append(said, "next look in "+at.Sub(s.now).String())
@@ -124,7 +132,7 @@ func (s *teller) decide() (said []string) {
 		epoch, _ := s.v.Projector()
 		for _, p := range all {
 			for _, e := range p.Events("projector/p", epoch, s.now) {
-				said = append(said, describe(&e))
+				said = append(said, s.describe(&e))
 				said = append(said, s.record(e)...)
 			}
 		}
@@ -133,12 +141,42 @@ func (s *teller) decide() (said []string) {
 	return nil
 }
 
-func describe(e *journal.Event) string {
+// watch has the projector see, or miss, a candidate's signs of life.
+func (s *teller) watch(verb, candidate, incarnation string) {
+	h := view.Holder{Group: "g", Candidate: candidate, Incarnation: incarnation}
+	switch verb {
+	case "quiet":
+		s.live.Stale[h] = s.now
+	case "lapsed":
+		s.live.Lapsed[h] = s.now
+	case "ended":
+		s.live.Ended[h] = view.Ending{Since: s.now, Sequence: s.sequence}
+	case "heard":
+		delete(s.live.Stale, h)
+		delete(s.live.Lapsed, h)
+	}
+	s.v.Attend("g", candidate)
+}
+
+func emptyLiveness() view.Liveness {
+	return view.Liveness{
+		Stale: map[view.Holder]time.Time{}, Lapsed: map[view.Holder]time.Time{}, Ended: map[view.Holder]view.Ending{},
+	}
+}
+
+func (s *teller) describe(e *journal.Event) string {
 	switch d := e.Data.(type) {
+	case *journal.Grant:
+		s.made = append(s.made, d.Session)
+		return s.called(fmt.Sprintf("grant %s %s: %s, by %v", e.Component, d.Candidate, d.Session, d.Cause))
+	case *journal.Revoke:
+		return s.called(fmt.Sprintf("revoke %s %s: %s, by %v", e.Component, d.Session, d.Reason, d.Cause))
+	case *journal.Stale:
+		return fmt.Sprintf("stale %s/%s since %s", d.Candidate, d.Incarnation, d.Since.Format("15:04:05"))
 	case *journal.Yield:
-		return fmt.Sprintf("yield %s to %s: %s", d.Session, d.To, d.Reason)
+		return s.called(fmt.Sprintf("yield %s to %s by %v: %s", d.Session, d.To, d.Cause, d.Reason))
 	case *journal.Hold:
-		return fmt.Sprintf("hold %s: %s", d.Session, d.Reason)
+		return s.called(fmt.Sprintf("hold %s by %v: %s", d.Session, d.Cause, d.Reason))
 	case *journal.Alert:
 		return fmt.Sprintf("alert %s: %s", d.Name, d.Reason)
 	case *journal.Clear:
@@ -149,6 +187,14 @@ func describe(e *journal.Event) string {
 		return "resume: " + d.Reason
 	}
 	return e.Data.Kind()
+}
+
+// called has the projector's sessions go by their short names.
+func (s *teller) called(said string) string {
+	for i, session := range s.made {
+		said = strings.ReplaceAll(said, session, fmt.Sprint("M", i+1))
+	}
+	return said
 }
 
 // record stores an event and folds it.
@@ -187,10 +233,10 @@ func (s *teller) apply(r journal.Record) []string {
 		about, state = c.Name, tell(c)
 	}
 	if s.told[about] == state {
-		return []string{said}
+		return []string{s.called(said)}
 	}
 	s.told[about] = state
-	return []string{said, "  " + state}
+	return []string{s.called(said), "  " + s.called(state)}
 }
 
 // tell says what there is to say about a component.
@@ -200,7 +246,7 @@ func tell(c *view.Component) string {
 		says[0] += fmt.Sprintf(" %s %s since %d", t.Candidate, t.Session, t.Epoch)
 		says = append(says, marks(map[string]bool{
 			"ready": t.Ready == "true", "not ready": t.Ready == "false", "released": t.Released,
-			"unfit": t.Unfit, "forced": t.Forced, "held": t.Held != 0,
+			"unfit": t.Unfit, "forced": t.Forced, "held": t.Held != 0, "for want of a better": t.Sole,
 		})...)
 		if y := t.Yield; y != nil {
 			says = append(says, "told to yield to "+y.To)
@@ -218,6 +264,9 @@ func tell(c *view.Component) string {
 	if h := c.Handover; h != nil {
 		for _, s := range h.Stopping {
 			says = append(says, s.Candidate+" may not have stopped")
+		}
+		for _, tried := range h.InVain {
+			says = append(says, tried.Candidate+" tried in vain")
 		}
 		if h.Transfer != nil {
 			says = append(says, "to be handed to "+h.Transfer.To)
@@ -254,6 +303,9 @@ func tellGroup(g *view.Group) string {
 	for _, a := range g.Anomalies {
 		says = append(says, fmt.Sprintf("!%s %v", a.Name, a.Sequences))
 	}
+	for _, a := range g.Alerts {
+		says = append(says, "ALERT "+a.Name)
+	}
 	return strings.Join(append([]string{fmt.Sprintf("version %d", g.Version)}, says...), ", ")
 }
 
@@ -267,7 +319,7 @@ func tellCandidate(k *view.Candidate) string {
 		rank = "unknown"
 	}
 	return strings.Join(append([]string{said, rank}, marks(map[string]bool{
-		"excluded": k.Excluded, "silent": k.Silent != nil, "held down": k.HeldDown != nil,
+		"excluded": k.Excluded, "silent": k.Silent != nil, "held down": k.HeldDown != nil, "expired": k.Expired > k.Spoke,
 	})...), " ")
 }
 

@@ -1,0 +1,158 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+)
+
+// TestRandomElections plays random incidents of groups whose candidates report health, fall silent and come back, in
+// managed elections and in others: whatever happens, the invariants hold after every step, no two holders believe at one
+// time that they lead, and no decision leaves a component without a leader.
+func TestRandomElections(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := &electorate{t: t, incarnations: map[string]int{}}
+		text := g.incident()
+		s, err := Parse([]byte(text))
+		require.NoError(t, err, text)
+		require.NoError(t, Run(t.Context(), s, Options{}), text)
+	})
+}
+
+// electorate writes a scenario file of candidates at random. Those who have not joined are not spoken of.
+type electorate struct {
+	t            *rapid.T
+	out          strings.Builder
+	incarnations map[string]int // of those that joined
+	names        []string
+	sessions     int
+	managed      bool
+	down         bool
+}
+
+func (g *electorate) pick(label string, from ...string) string {
+	return rapid.SampledFrom(from).Draw(g.t, label)
+}
+
+func (g *electorate) line(format string, args ...any) {
+	fmt.Fprintf(&g.out, "  - "+format+"\n", args...)
+}
+
+func (g *electorate) incident() string {
+	g.managed = g.pick("election", "managed", "managed", "managed", "external") == "managed"
+	election := map[bool]string{true: "managed", false: "external"}[g.managed]
+	fmt.Fprintf(&g.out, "name: random\npolicy: {election: %s, onRevoke: %s, lease: {duration: 15s, renewEvery: %s, releaseWithin: %s}, "+
+		"health: {failureThreshold: %s, staleAfter: %s, silentLeader: %s, maxYields: %s}}\nsteps:\n",
+		election, g.pick("onRevoke", "retain", "clear"), g.pick("renewEvery", "5s", "4s", "14s"), g.pick("releaseWithin", "15s", "3s", "40s"),
+		g.pick("threshold", "1", "2", "3"), g.pick("staleAfter", "10s", "90s"), g.pick("silentLeader", "hold", "yield"),
+		g.pick("maxYields", "1", "3"))
+	g.join()
+	for range rapid.IntRange(1, 50).Draw(g.t, "steps") {
+		g.step()
+	}
+	return g.out.String()
+}
+
+// join has a candidate join, for the first time, anew or as another incarnation.
+func (g *electorate) join() {
+	name := g.pick("newcomer", "k-1", "k-2", "k-3", "k-4")
+	if g.incarnations[name] == 0 {
+		g.names = append(g.names, name)
+		g.incarnations[name] = 1
+	} else if g.pick("restarted", "yes", "no") == "yes" {
+		g.incarnations[name]++
+	}
+	g.line("join: {candidate: %s, incarnation: %d, components: [%s], priority: %s}", name, g.incarnations[name],
+		g.pick("components", "a", "a", "b", "a, b"), g.pick("priority", "0", "0", "5"))
+}
+
+func (g *electorate) candidate() (name string, incarnation int) {
+	name = rapid.SampledFrom(g.names).Draw(g.t, "candidate")
+	return name, g.incarnations[name]
+}
+
+// session is a new name for the one that is open, or an older one's.
+func (g *electorate) session() string {
+	if g.sessions > 0 && g.pick("session", "open", "open", "open", "old") == "old" {
+		return fmt.Sprint("S", rapid.IntRange(1, g.sessions).Draw(g.t, "old session"))
+	}
+	g.sessions++
+	return fmt.Sprint("S", g.sessions)
+}
+
+func (g *electorate) step() {
+	c := g.pick("component", "a", "a", "b")
+	switch rapid.IntRange(0, 23).Draw(g.t, "verb") {
+	case 0, 1, 2:
+		g.join()
+	case 3:
+		name, incarnation := g.candidate()
+		g.line("leave: {candidate: %s, incarnation: %d}", name, incarnation)
+	case 4, 5, 6, 7:
+		name, incarnation := g.candidate()
+		g.line("health: {candidate: %s, incarnation: %d, status: %s}", name, incarnation, g.pick("status", "pass", "pass", "fail"))
+	case 8, 9, 10:
+		g.confirm(c)
+	case 11:
+		g.line("release: {component: %s, session: %s, reason: test}", c, g.session())
+	case 12, 13:
+		name, _ := g.candidate()
+		g.line("%s: %s", g.pick("agent", "silent", "silent", "alive", "alive"), name)
+	case 14:
+		g.grant(c)
+	case 15:
+		name, _ := g.candidate()
+		g.line("transfer: {component: %s, to: %s, force: %s}", c, name, g.pick("force", "true", "false"))
+	case 16:
+		name, _ := g.candidate()
+		g.line("%s: {candidate: %s}", g.pick("order", "exclude", "include", "include"), name)
+	case 17:
+		g.line("%s: {}", g.pick("pause", "pause", "resume", "resume", "resume"))
+	case 18:
+		g.projector()
+	default:
+		g.line("advance: %s", g.pick("time", "1s", "5s", "5s", "14s", "15s", "16s", "31s", "1m", "2m", "5m"))
+	}
+}
+
+// confirm is mostly the open session's holder's.
+func (g *electorate) confirm(component string) {
+	if g.managed {
+		g.line("confirm: {component: %s, session: %s, candidate: %s, address: h%s}", component, g.session(), g.holder(), g.pick("address", "1", "2"))
+		return
+	}
+	g.grant(component)
+	g.line("confirm: {component: %s, session: S%d, address: h1}", component, g.sessions)
+}
+
+func (g *electorate) holder() string {
+	name, _ := g.candidate()
+	return name
+}
+
+// grant is an elector's, or of no effect where the projector elects; a revoke may come from either's services.
+func (g *electorate) grant(component string) {
+	if g.managed {
+		if g.pick("revoke", "yes", "no", "no") == "yes" {
+			g.line("revoke: {component: %s, session: %s, reason: shutdown}", component, g.session())
+		}
+		return
+	}
+	name, _ := g.candidate()
+	g.sessions++
+	g.line("grant: {component: %s, candidate: %s, session: S%d}", component, name, g.sessions)
+}
+
+// projector has something happen to an instance, if one is there for it to happen to.
+func (g *electorate) projector() {
+	words := []string{"restart", "second", "wake"}
+	if !g.down {
+		words = append(words, "crash", "stall", "stall")
+	}
+	word := g.pick("projector", words...)
+	g.down = word == "crash" || g.down && word == "wake"
+	g.line("projector: %s", word)
+}
