@@ -296,7 +296,12 @@ func (c *Core) reactTo(g *view.Group, component *view.Component, sequence uint64
 // Listen says that the liveness keys are watched from here on, and that Heard will tell what each shows, beginning with
 // what it shows now: at the start, after every reconnect, and when the bucket may have been lost. Whatever was known of
 // them is forgotten, and everybody has its whole time again. Until it is called nobody falls silent, and no lease lapses.
-func (c *Core) Listen() { c.live.listen() }
+func (c *Core) Listen() {
+	c.live.listen()
+	if c.active {
+		c.live.begin()
+	}
+}
 
 // Heard says what a liveness key was seen to show; at is the instance's own clock, which nothing can set. A revision
 // that is not above the newest one heard is passed over.

@@ -23,8 +23,6 @@ type bench struct {
 	seen  map[string]uint64
 	cores []*driven
 	ahead time.Duration // by how much the log's clock has jumped
-
-	keys map[candidate]Beat // the liveness keys
 }
 
 // driven is a core, how far it has read, and the pushes that it has under way.

@@ -103,7 +103,9 @@ func (l *liveness) attend(g *view.Group) {
 	}
 	if g.Policy.Election == policy.Managed {
 		for _, c := range g.Components {
-			l.granted(g, c)
+			if t := c.Term; t != nil {
+				l.life(g, t.Candidate, t.Incarnation)
+			}
 		}
 	}
 	for c, all := range l.lives {
@@ -112,15 +114,6 @@ func (l *liveness) attend(g *view.Group) {
 				l.soon(x)
 			}
 		}
-	}
-}
-
-// granted looks after whoever has a component's term.
-func (l *liveness) granted(g *view.Group, c *view.Component) {
-	if t := c.Term; t != nil && l.watching {
-		x := l.life(g, t.Candidate, t.Incarnation)
-		x.moves = true
-		l.soon(x)
 	}
 }
 
@@ -162,15 +155,19 @@ func (l *liveness) react(r *journal.Record, result view.Result) {
 	case *journal.Health:
 		l.spoke(g, d.Candidate, d.Incarnation)
 	case *journal.Grant:
-		if g.Policy.Election == policy.Managed {
-			l.granted(g, result.Component)
-		}
+		l.term(g, result.Component.Term).moves = true // with a full lease
 	case *journal.Yield:
-		t := result.Component.Term
-		l.soon(l.life(g, t.Candidate, t.Incarnation))
+		l.term(g, result.Component.Term)
 	case *journal.Policy:
 		l.attend(g)
 	}
+}
+
+// term looks at the life of a term's holder.
+func (l *liveness) term(g *view.Group, t *view.Term) *life {
+	x := l.life(g, t.Candidate, t.Incarnation)
+	l.soon(x)
+	return x
 }
 
 // spoke notes that a candidate joined or reported. Of one that leads it is no renewal: that takes its key.
@@ -294,7 +291,7 @@ func (l *liveness) look(now time.Time, at time.Duration) time.Duration {
 		if x.moves {
 			x.moved = at
 		}
-		if x.speaks || x.moves {
+		if x.speaks {
 			x.spoke = at
 		}
 		x.moves, x.speaks, x.queued = false, false, false

@@ -111,7 +111,7 @@ func (d *decision) asked(name string, force bool) *Candidate {
 
 // spokeSince says whether a holder has joined or reported again since its lease ended, if it has.
 func (d *decision) spokeSince(k *Candidate) bool {
-	return d.c.Term.Released || k.Spoke > d.live.Ended[d.c.Term.holder(d.g)].Sequence
+	return k.Spoke > d.live.Ended[d.c.Term.holder(d.g)].Sequence
 }
 
 // eligible says whether a candidate may be chosen at all.

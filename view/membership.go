@@ -132,7 +132,7 @@ func (k *Candidate) renew(incarnation string) {
 		k.Replaced = newest(append(k.Replaced, Replaced{k.Incarnation, k.highestRun()}), maxReplaced)
 	}
 	k.Incarnation, k.Joined = incarnation, 0
-	k.Rank, k.Checks, k.Reported, k.Silent, k.HeldDown, k.Expired = "", nil, time.Time{}, nil, nil, 0
+	k.Rank, k.Checks, k.Reported, k.Silent, k.HeldDown = "", nil, time.Time{}, nil, nil
 	if i := k.early(incarnation); i >= 0 {
 		k.Rank, k.Checks, k.Reported = k.Early[i].Rank, k.Early[i].Checks, k.Early[i].Reported
 		k.Early = slices.Delete(k.Early, i, i+1)

@@ -414,7 +414,7 @@ func (s *teller) ofSession(verb string, w *words) journal.Data {
 		}
 		return d
 	case "revoke":
-		return &journal.Revoke{Session: w.next(), Reason: "lost"}
+		return &journal.Revoke{Session: w.next(), Reason: w.option("reason", "lost")}
 	case "confirm":
 		d := &journal.Confirm{Candidate: w.next(), Session: w.next(), Address: w.next()}
 		if zone := w.option("zone", ""); zone != "" {

@@ -1,0 +1,572 @@
+package projector
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/policy"
+	"github.com/leadership-journal/journald/view"
+)
+
+// bucket holds the liveness keys of a bench's candidates. Every core is told of every change at once, unless it is deaf.
+type bucket struct {
+	*bench
+	revision uint64
+	keys     map[string]Beat
+	deaf     bool
+}
+
+// newBucket is a bench with one core and a group whose leases are of 15 s.
+func newBucket(t *testing.T, election string) (*bucket, *driven) {
+	b := &bucket{bench: newBench(t), keys: map[string]Beat{}}
+	s := settings()
+	rules := policy.Default()
+	rules.Election = election
+	s.Groups["g"] = Group{Policy: rules}
+	d := b.start(s)
+	d.Listen()
+	return b, d
+}
+
+func (b *bucket) put(beat Beat) {
+	b.t.Helper()
+	b.revision++
+	beat.Group, beat.Revision = "g", b.revision
+	b.keys[beat.Candidate] = beat
+	if b.deaf {
+		return
+	}
+	for _, d := range b.cores {
+		d.Heard(beat, b.own())
+	}
+	b.settle()
+}
+
+// listen has a core watch the keys anew.
+func (b *bucket) listen(d *driven) {
+	b.t.Helper()
+	d.Listen()
+	for _, beat := range b.keys {
+		d.Heard(beat, b.own())
+	}
+	b.settle()
+}
+
+func (b *bucket) beat(names ...string) {
+	b.t.Helper()
+	for _, name := range names {
+		b.put(Beat{Candidate: name, Incarnation: "1"})
+	}
+}
+
+// answer writes the oldest tombstone that is asked for, unless the key has changed.
+func (b *bucket) answer(d *driven) bool {
+	b.t.Helper()
+	require.NotEmpty(b.t, d.asked, "no tombstone is asked for")
+	e := d.asked[0]
+	d.asked = d.asked[1:]
+	written := b.keys[e.Holder.Candidate].Revision == e.Revision
+	if written {
+		b.put(Beat{Candidate: e.Holder.Candidate, Incarnation: e.Holder.Incarnation, Until: e.Until})
+	}
+	d.Expired(e, written, b.own())
+	b.settle()
+	return written
+}
+
+func (b *bucket) join(name, incarnation string) {
+	b.t.Helper()
+	b.say("", &journal.Join{Candidate: name, Incarnation: incarnation, Components: []string{"rest"}})
+}
+
+func (b *bucket) health(name, status string, run uint64) {
+	b.t.Helper()
+	b.say("", &journal.Health{Candidate: name, Incarnation: "1", Check: "disk", Status: status, Run: run})
+}
+
+// term is the open one.
+func (b *bucket) term(d *driven) *view.Term { return d.View().Group("g").Components["rest"].Term }
+
+// confirmed has the holder say where it is.
+func (b *bucket) confirmed(d *driven) {
+	b.t.Helper()
+	t := b.term(d)
+	b.say("rest", &journal.Confirm{Session: t.Session, Candidate: t.Candidate, Address: "a", Attempt: uint64(len(b.log))})
+}
+
+// led is a bucket in which k1 leads and k2 waits.
+func led(t *testing.T) (*bucket, *driven) {
+	b, d := newBucket(t, policy.Managed)
+	b.join("k1", "1")
+	b.join("k2", "1")
+	b.beat("k1", "k2")
+	require.Equal(t, "k1", b.term(d).Candidate)
+	b.confirmed(d)
+	return b, d
+}
+
+// kinds are those of the records since.
+func (b *bucket) kinds(since int) (all []string) {
+	for i := since; i < len(b.log); i++ {
+		all = append(all, b.log[i].Event.Data.Kind())
+	}
+	return all
+}
+
+const lease = 15 * time.Second
+
+func TestALeaseThatIsNotRenewedEnds(t *testing.T) {
+	b, d := led(t)
+	b.after(lease - 1)
+	b.beat("k2")
+	require.Empty(t, d.asked)
+	require.Equal(t, b.now.Add(1), d.wake, "the core knows when to look")
+	before := len(b.log)
+	b.after(1)
+	require.Equal(t, []Expiry{{
+		Holder: view.Holder{Group: "g", Candidate: "k1", Incarnation: "1"}, Revision: b.keys["k1"].Revision, Until: uint64(len(b.log)),
+	}}, d.asked)
+	b.after(time.Second)
+	require.Len(t, b.log, before, "nothing is decided before the tombstone is known to stand")
+	require.Len(t, d.asked, 1, "it is asked for once")
+
+	require.True(t, b.answer(d))
+	require.Equal(t, []string{"revoke", "grant"}, b.kinds(before))
+	require.Equal(t, "k2", b.term(d).Candidate)
+	require.Equal(t, "expired", b.log[before].Event.Data.(*journal.Revoke).Reason)
+}
+
+func TestAHolderThatRenewsInTimeKeepsItsTerm(t *testing.T) {
+	b, d := led(t)
+	before := len(b.log)
+	for range 10 {
+		b.after(lease - 1)
+		b.beat("k1", "k2")
+	}
+	require.Empty(t, d.asked)
+	require.Len(t, b.log, before)
+}
+
+// TestARenewalThatWasNotHeardOf has the candidate renew between the request and the tombstone: the key has another
+// revision, and nothing expires. Until it is heard of there is nothing to ask.
+func TestARenewalThatWasNotHeardOf(t *testing.T) {
+	b, d := led(t)
+	b.after(lease)
+	b.deaf = true
+	b.beat("k1")
+	require.False(t, b.answer(d))
+	b.after(time.Minute)
+	require.Empty(t, d.asked, "the same revision would be refused again")
+	require.Equal(t, "k1", b.term(d).Candidate)
+
+	b.deaf = false
+	b.beat("k1", "k2")
+	b.after(lease - 1)
+	require.Empty(t, d.asked)
+	b.after(1)
+	require.Len(t, d.asked, 1)
+}
+
+// TestTheAnswerMayComeAfterTheNews has the watch tell of the renewal before the answer that no tombstone was written.
+func TestTheAnswerMayComeAfterTheNews(t *testing.T) {
+	b, d := led(t)
+	b.after(lease)
+	b.beat("k1")
+	require.False(t, b.answer(d))
+	b.after(lease)
+	require.Len(t, d.asked, 1)
+	require.True(t, b.answer(d))
+}
+
+// TestLeasesRunByTheInstancesOwnClock has the stream get a leader whose clock is an hour ahead.
+func TestLeasesRunByTheInstancesOwnClock(t *testing.T) {
+	b, d := led(t)
+	b.health("k1", "pass", 1)
+	b.ahead = time.Hour
+	b.after(time.Hour)
+	require.Empty(t, d.asked)
+	require.NotContains(t, b.kinds(0), "stale")
+	b.after(lease)
+	require.Len(t, d.asked, 1)
+}
+
+func TestNobodyIsSilentWhileNobodyListens(t *testing.T) {
+	b := &bucket{bench: newBench(t), keys: map[string]Beat{}}
+	rules := policy.Default()
+	rules.Election = policy.Managed
+	d := b.start(Settings{Groups: map[string]Group{"g": {Policy: rules}}})
+	b.join("k1", "1")
+	b.health("k1", "pass", 1)
+	b.confirmed(d)
+	b.after(time.Hour)
+	require.Empty(t, d.asked)
+	require.NotContains(t, b.kinds(0), "stale")
+	d.Listen()
+	b.after(0) // who had joined by then has the whole time
+	b.after(lease - 1)
+	require.Empty(t, d.asked)
+	b.after(1)
+	require.Len(t, d.asked, 1)
+}
+
+func TestANewProjectorWaitsAFullLeaseItself(t *testing.T) {
+	b, first := led(t)
+	b.after(lease - 1)
+	second := b.start(first.opts.Settings)
+	b.listen(second)
+	b.after(lease - 1)
+	b.beat("k2")
+	require.Empty(t, second.asked)
+	b.after(1)
+	require.Len(t, second.asked, 1)
+	require.Equal(t, b.keys["k1"].Revision, second.asked[0].Revision)
+	require.Empty(t, first.asked, "it acts no more")
+}
+
+// TestWhatWasHeardBeforeTheTakeoverIsKnown has an instance listen long before it acts.
+func TestWhatWasHeardBeforeTheTakeoverIsKnown(t *testing.T) {
+	b, first := led(t)
+	second := &driven{Core: NewCore(first.opts)}
+	b.cores = append(b.cores, second)
+	b.listen(second)
+	b.after(10 * time.Second)
+	second.Lead(b.append(journal.Event{ID: "t", Source: second.source, Group: "_", Data: &journal.Takeover{Instance: "x"}}))
+	b.settle()
+	b.beat("k2")
+	b.after(lease - 1)
+	require.Empty(t, second.asked)
+	b.after(1)
+	require.Len(t, second.asked, 1)
+	require.Equal(t, b.keys["k1"].Revision, second.asked[0].Revision)
+}
+
+func TestALostBucketGivesEverybodyAFullLease(t *testing.T) {
+	b, d := led(t)
+	b.health("k1", "pass", 1)
+	b.after(lease - 1)
+	clear(b.keys)
+	b.listen(d)
+	b.after(lease - 1)
+	require.Empty(t, d.asked)
+	b.after(1)
+	require.Len(t, d.asked, 1)
+	require.Zero(t, d.asked[0].Revision, "the tombstone is to be the key's first revision")
+	b.listen(d) // and lost again, with the request
+	require.True(t, b.answer(d))
+	require.Equal(t, "k1", b.term(d).Candidate, "an answer from before is about another bucket")
+}
+
+// TestATombstoneThatIsLostEndsNothing has the bucket be lost before the holder can have found its tombstone: it may have
+// made its key again.
+func TestATombstoneThatIsLostEndsNothing(t *testing.T) {
+	b, d := led(t)
+	b.say("rest", &journal.Transfer{To: "k2", Force: true, Order: journal.Order{Actor: "a", Reason: "r"}})
+	b.after(lease)
+	b.beat("k1", "k2")
+	b.after(0)
+	for len(d.asked) > 0 {
+		b.answer(d)
+	}
+	clear(b.keys)
+	b.listen(d)
+	for range 5 {
+		b.beat("k1", "k2")
+		b.after(5 * time.Second)
+	}
+	require.Equal(t, "k1", b.term(d).Candidate)
+}
+
+func TestANewIncarnationEndsTheOldOnesLease(t *testing.T) {
+	b, d := led(t)
+	b.after(5 * time.Second)
+	b.beat("k1", "k2")
+	b.join("k1", "2")
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	for i := range 14 { // whatever else happens meanwhile does not put it off
+		b.after(time.Second)
+		b.health("k2", "pass", uint64(i+1))
+		b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	}
+	require.Equal(t, "1", b.term(d).Incarnation)
+	b.after(time.Second)
+	require.Empty(t, d.asked, "the key is not the old one's any more: it needs no tombstone")
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
+// TestANewIncarnationThatANewProjectorFinds has the key change hands before the projector began to listen.
+func TestANewIncarnationThatANewProjectorFinds(t *testing.T) {
+	b, first := led(t)
+	b.join("k1", "2")
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	d := b.start(first.opts.Settings)
+	b.listen(d)
+	b.after(lease - 1)
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	b.beat("k2")
+	require.Equal(t, "1", b.term(d).Incarnation)
+	b.after(1)
+	require.Empty(t, d.asked, "a tombstone would take the key from the new one")
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
+// TestAnOlderIncarnationsKey is what a holder finds that has not taken its key yet. It still may, so a tombstone has to
+// stand in its way.
+func TestAnOlderIncarnationsKey(t *testing.T) {
+	b, d := newBucket(t, policy.Managed)
+	b.put(Beat{Candidate: "k1", Incarnation: "0"})
+	b.join("k1", "1")
+	b.join("k2", "1")
+	b.beat("k2")
+	b.put(Beat{Candidate: "k1", Incarnation: "0"})
+	b.after(lease - 1)
+	b.beat("k2")
+	b.after(1)
+	require.Equal(t, "k1", b.term(d).Candidate)
+	require.Len(t, d.asked, 1)
+	require.Equal(t, b.keys["k1"].Revision, d.asked[0].Revision)
+	require.True(t, b.answer(d))
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
+// overstay has k1 be told to yield, and not release in time.
+func overstay(t *testing.T) (*bucket, *driven) {
+	b, d := led(t)
+	b.say("rest", &journal.Transfer{To: "k2", Force: true, Order: journal.Order{Actor: "a", Reason: "r"}})
+	require.NotNil(t, b.term(d).Yield)
+	b.after(10 * time.Second)
+	b.beat("k1", "k2")
+	b.after(5*time.Second - 1)
+	require.Empty(t, d.asked)
+	require.Equal(t, b.now.Add(1), d.wake)
+	b.after(1)
+	require.Len(t, d.asked, 1)
+	return b, d
+}
+
+func TestAYieldThatIsNotCarriedOutIsForced(t *testing.T) {
+	b, d := overstay(t)
+	b.beat("k1") // it had renewed its lease, which is asked for again with the new revision
+	require.False(t, b.answer(d))
+	require.True(t, b.answer(d))
+	b.after(lease - 1)
+	b.beat("k2")
+	require.Equal(t, "k1", b.term(d).Candidate, "it may have renewed its lease just before")
+	b.after(1)
+	require.Equal(t, "k2", b.term(d).Candidate)
+	require.Empty(t, d.asked)
+}
+
+func TestAReleaseInTimeNeedsNoTombstone(t *testing.T) {
+	b, d := led(t)
+	b.say("rest", &journal.Transfer{To: "k2", Force: true, Order: journal.Order{Actor: "a", Reason: "r"}})
+	session := b.term(d).Session
+	b.after(10 * time.Second)
+	b.beat("k1", "k2")
+	before := len(b.log)
+	b.say("rest", &journal.Release{Session: session, Reason: "yielded"})
+	require.Equal(t, []string{"release", "revoke", "grant"}, b.kinds(before))
+	b.after(10 * time.Second)
+	require.Empty(t, d.asked)
+}
+
+// TestWhatATombstoneEnds has a candidate go on in the same life after it: what was granted before is over, what comes
+// later is not.
+func TestWhatATombstoneEnds(t *testing.T) {
+	b, d := overstay(t)
+	require.True(t, b.answer(d))
+	b.after(time.Second)
+	b.beat("k1", "k2")
+	b.say("", &journal.Join{Candidate: "k1", Incarnation: "1", Components: []string{"rest", "other"}})
+	other := d.View().Group("g").Components["other"].Term
+	require.Equal(t, "k1", other.Candidate)
+	b.say("other", &journal.Confirm{Session: other.Session, Candidate: "k1", Address: "a", Attempt: 1})
+	for range 10 {
+		b.after(5 * time.Second)
+		b.beat("k1", "k2")
+	}
+	require.Equal(t, "k2", b.term(d).Candidate)
+	require.Equal(t, other.Epoch, d.View().Group("g").Components["other"].Term.Epoch)
+	require.Empty(t, d.asked)
+}
+
+// TestATombstoneThatIsFound was written by the projector before, which did not come to decide anything.
+func TestATombstoneThatIsFound(t *testing.T) {
+	b, first := overstay(t)
+	e := first.asked[0]
+	b.put(Beat{Candidate: "k1", Incarnation: "1", Until: e.Until})
+	d := b.start(first.opts.Settings)
+	b.listen(d)
+	b.after(5 * time.Second)
+	b.beat("k1", "k2") // it goes on as a candidate, and leads nothing any more
+	b.after(lease - 5*time.Second - 1)
+	b.beat("k1", "k2")
+	require.Equal(t, "k1", b.term(d).Candidate)
+	b.after(1)
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
+func TestWhoIsNotHeardIsNotChosen(t *testing.T) {
+	b, d := led(t)
+	b.after(lease - 1)
+	b.beat("k1")
+	b.after(1) // k2 is quiet
+	require.Empty(t, d.asked, "it holds nothing")
+	b.after(lease)
+	require.True(t, b.answer(d))
+	require.Equal(t, "k1", b.term(d).Candidate, "a term is not closed where nobody can have the next")
+	b.beat("k2")
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
+// TestAReportIsASignOfLifeOfWhoeverDoesNotLead holds what a report is good for: it makes its candidate one to be chosen,
+// and renews no lease.
+func TestAReportIsASignOfLifeOfWhoeverDoesNotLead(t *testing.T) {
+	b, d := led(t)
+	b.after(lease - 1)
+	b.health("k1", "pass", 1)
+	b.health("k2", "pass", 1)
+	b.after(1)
+	require.Len(t, d.asked, 1)
+	require.True(t, b.answer(d))
+	require.Equal(t, "k2", b.term(d).Candidate)
+	b.after(lease - 1)
+	require.Empty(t, d.asked, "a term begins with a full lease")
+	b.after(1)
+	require.Len(t, d.asked, 1)
+}
+
+// TestALapsedHolderThatSpeaks is alone, and gets a new term.
+func TestALapsedHolderThatSpeaks(t *testing.T) {
+	b, d := newBucket(t, policy.Managed)
+	b.join("k1", "1")
+	b.beat("k1")
+	b.confirmed(d)
+	epoch := b.term(d).Epoch
+	b.after(lease)
+	require.True(t, b.answer(d))
+	b.beat("k1")
+	require.Equal(t, epoch, b.term(d).Epoch)
+	b.health("k1", "pass", 1)
+	require.Greater(t, b.term(d).Epoch, epoch)
+}
+
+func TestAnAgentFallsSilent(t *testing.T) {
+	const staleAfter = 90 * time.Second
+	for sign, give := range map[string]func(b *bucket){
+		"a heartbeat": func(b *bucket) { b.beat("k1") },
+		"a report":    func(b *bucket) { b.health("k1", "fail", 2) },
+		"a join":      func(b *bucket) { b.join("k1", "1") },
+	} {
+		t.Run(sign, func(t *testing.T) {
+			b, d := newBucket(t, policy.External)
+			b.join("k1", "1")
+			b.join("k2", "1") // which never reports
+			b.health("k1", "pass", 1)
+			b.after(staleAfter - 1)
+			give(b)
+			since := b.now
+			b.after(staleAfter - 1)
+			require.NotContains(t, b.kinds(0), "stale")
+			require.Equal(t, b.now.Add(1), d.wake)
+			before := len(b.log)
+			b.after(1)
+			b.after(time.Hour)
+			require.Equal(t, []string{"stale"}, b.kinds(before))
+			stale := b.log[before].Event.Data.(*journal.Stale)
+			require.Equal(t, "k1", stale.Candidate)
+			require.True(t, since.Equal(stale.Since), "%s", stale.Since)
+
+			b.health("k1", "pass", 3)
+			b.after(staleAfter - 1)
+			require.Len(t, b.kinds(before), 2)
+			b.after(1)
+			require.Equal(t, []string{"stale", "health", "stale"}, b.kinds(before))
+			require.Empty(t, d.asked, "it is its own elector that decides who leads")
+		})
+	}
+}
+
+// TestAHeartbeatWithoutAWord makes an agent that was silent no better known than it was.
+func TestAHeartbeatWithoutAWord(t *testing.T) {
+	b, d := newBucket(t, policy.External)
+	b.join("k1", "1")
+	b.health("k1", "pass", 1)
+	b.after(90 * time.Second)
+	b.beat("k1")
+	require.NotNil(t, d.View().Group("g").Candidates["k1"].Silent)
+	before := len(b.log)
+	b.after(time.Hour)
+	require.Len(t, b.log, before, "it is silent, which is said once")
+}
+
+func TestAShorterLeaseHoldsAtOnce(t *testing.T) {
+	b, d := led(t)
+	rules := policy.Default()
+	rules.Election, rules.Lease.Duration, rules.Lease.RenewEvery = policy.Managed, policy.Duration(6*time.Second), policy.Duration(time.Second)
+	b.after(5 * time.Second)
+	b.say("", &journal.Policy{Policy: rules, Order: journal.Order{Actor: "a", Reason: "r"}})
+	b.beat("k2")
+	require.Empty(t, d.asked)
+	b.after(time.Second)
+	require.Len(t, d.asked, 1)
+}
+
+func TestWhoTakesNoPartIsForgotten(t *testing.T) {
+	b, d := led(t)
+	b.say("", &journal.Leave{Candidate: "k1", Incarnation: "1"})
+	b.say("", &journal.Leave{Candidate: "k2", Incarnation: "1"})
+	require.Nil(t, b.term(d))
+	b.after(time.Hour)
+	require.Empty(t, d.live.lives)
+	require.Empty(t, d.live.due)
+	require.Empty(t, d.live.seen.Lapsed)
+	require.Empty(t, d.live.seen.Stale)
+}
+
+// TestAHeartbeatCostsNothingElse holds that beats are no work, and leave no trace in the journal.
+func TestAHeartbeatCostsNothingElse(t *testing.T) {
+	b, d := led(t)
+	before := len(b.log)
+	for range 100 {
+		b.after(time.Second)
+		b.beat("k1", "k2")
+	}
+	require.Len(t, b.log, before)
+	require.Len(t, d.live.due, 2)
+}
+
+// BenchmarkHeartbeats is what a round of 10,000 candidates costs, each of which renews its lease once.
+func BenchmarkHeartbeats(b *testing.B) {
+	const many = 10_000
+	c := NewCore(Options{Instance: "x", Settings: Settings{Defaults: policy.Default()}})
+	c.Listen()
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	record := func(sequence uint64, e journal.Event) {
+		raw, err := e.Encode()
+		require.NoError(b, err)
+		r := journal.NewRecord(sequence, now, e.Subject(), raw)
+		require.NoError(b, r.Err)
+		c.Apply(&r)
+	}
+	record(1, journal.Event{ID: "t", Source: "projector/x", Group: "_", Data: &journal.Takeover{Instance: "x"}})
+	c.Lead(1)
+	for i := range many {
+		record(uint64(i+2), journal.Event{ID: fmt.Sprint(i), Source: "candidate/k", Group: "g", Data: &journal.Join{
+			Candidate: fmt.Sprint("k", i), Incarnation: "1", Components: []string{"rest"},
+		}})
+	}
+	var revision uint64
+	at := time.Duration(0)
+	for b.Loop() {
+		at += 5 * time.Second
+		for i := range many {
+			revision++
+			c.Heard(Beat{Group: "g", Candidate: fmt.Sprint("k", i), Incarnation: "1", Revision: revision}, at)
+		}
+		c.Poll(now.Add(at), at)
+	}
+}
