@@ -14,7 +14,7 @@ TESTFLAGS ?=
 STAMP := $(shell git rev-parse --verify --quiet HEAD >/dev/null 2>&1 && echo true || echo false)
 
 # The scenarios that this version must pass: the project's own, and those of these areas that stand beside the checkout.
-AREAS ?= confirm drift grant journal ops projector publish
+AREAS ?= confirm drift grant health journal managed ops projector publish yield
 SCENARIO_FILES = $(wildcard scenarios/*.yaml) $(foreach area,$(AREAS),$(wildcard ../shared/scenarios/$(area)-*.yaml))
 
 # Without cgo, as journald is shipped, so that one build of the linter serves all machines of a kind.

@@ -76,7 +76,7 @@ func (w *world) checkElection(r *journal.Record, result view.Result) {
 			w.ended = c.Name
 		}
 	case *journal.Confirm:
-		if t := c.Term; t != nil && result.Verdict == view.Applied {
+		if t := c.Term; t != nil && !t.Released && result.Verdict == view.Applied {
 			w.alive.claims[claim{c.Name, t.Session}] = process{t.Candidate, t.Incarnation}
 		}
 	case *journal.Release:
