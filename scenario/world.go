@@ -137,7 +137,10 @@ func newWorld(ctx context.Context, s *Scenario, o Options) (*world, error) {
 
 // start has another instance take over.
 func (w *world) start() error {
-	i := &instance{name: fmt.Sprintf("journald-%d", w.started), pushes: map[projector.Object]*push{}, targets: map[string]projector.Target{}, heard: map[string]uint64{}}
+	i := &instance{
+		name: fmt.Sprintf("journald-%d", w.started), pushes: map[projector.Object]*push{},
+		targets: map[string]projector.Target{}, heard: map[string]uint64{},
+	}
 	w.started++
 	for name, o := range w.objects {
 		target, err := o.backend.Target()

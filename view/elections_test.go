@@ -2,7 +2,6 @@ package view_test
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -57,7 +56,7 @@ func (g *generator) judgeGrant(group *view.Group, c *view.Component, d *journal.
 	require.NotZero(g.t, k.Joined)
 	require.Contains(g.t, k.Components, c.Name)
 	require.NotContains(g.t, g.live.Lapsed, view.Holder{Group: group.Name, Candidate: k.Name, Incarnation: k.Incarnation})
-	require.True(g.t, k.Expired <= k.Spoke)
+	require.LessOrEqual(g.t, k.Expired, k.Spoke)
 	forced := c.Handover != nil && c.Handover.ForcedTo == k.Name
 	if c.Term != nil && c.Term.Yield != nil {
 		forced = c.Term.Yield.Forced && c.Term.Yield.To == k.Name
@@ -85,7 +84,7 @@ func TestSessionsOfAnElection(t *testing.T) {
 			require.NotEmpty(t, all, what)
 			for _, p := range all {
 				g := p.Data[len(p.Data)-1].(*journal.Grant)
-				require.Regexp(t, regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`), g.Session)
+				require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, g.Session)
 				about := fmt.Sprint(what, p.Component)
 				require.Contains(t, []string{"", about}, seen[g.Session], what)
 				seen[g.Session] = about
