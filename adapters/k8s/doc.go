@@ -6,8 +6,9 @@
 // entry is put back only where there is none and the lock names its candidate, both read in one get. Everything else
 // in an object stays as it is, fields that this version does not know included.
 //
-// What is known of an object is what its watch saw or what was written last; it is read anew only when it is not known
-// or the document asks for it.
+// What is known of an object is what its watch saw or what was written last; it is read anew only when it is not known,
+// when the document asks for it, or where it is a system's own: those are renewed all the time and seldom written, and
+// no more is kept of what is seen than what they show.
 //
 // A watch reports a gap and all that is shown when it begins, and again whenever something may have been missed; from
 // then on only what concerns leadership, so that renewals of a lock are silent. It goes on through outages. A connection

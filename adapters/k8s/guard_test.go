@@ -52,6 +52,27 @@ func TestGuardPutsBackWhatWasErased(t *testing.T) {
 	require.False(t, w.push(target, doc).Wrote)
 }
 
+// TestGuardReadsWhatItWritesUpon: the watch of a guarded object keeps no text of what it sees.
+func TestGuardReadsWhatItWritesUpon(t *testing.T) {
+	w := newWorld(t)
+	w.flinkOwn("jm-1", map[string]string{"jobGraph-1": "x", flinkPrefix + "restserver": session1 + ",http://jm-1:8081"})
+	config, made := counted(w.config)
+	target := connect(t, config, w.guarded())
+	x := watch(t, target)
+	x.address("restserver", "http://jm-1:8081")
+	erased := w.patch(guardedObject, `{"data":{"`+flinkPrefix+`restserver":null,"jobGraph-2":"y"}}`)
+	require.Nil(t, x.next().Entry)
+	before := len(made.methods())
+	doc := guardedDocument(map[string]*journal.LeaderInfo{"restserver": leader(session1, "jm-1")})
+	doc.Fresh = false
+	require.Equal(t, []string{"restserver"}, w.push(target, doc).Changed)
+	require.Equal(t, []string{"GET", "PUT"}, made.methods()[before:])
+	now := w.configMap(guardedObject)
+	require.Equal(t, erased.Annotations, now.Annotations)
+	erased.Data[flinkPrefix+"restserver"] = session1 + ",http://jm-1:8081"
+	require.Equal(t, erased.Data, now.Data)
+}
+
 func TestGuardLeavesAlone(t *testing.T) {
 	erased := map[string]*journal.LeaderInfo{"restserver": leader(session1, "jm-1")}
 	for name, c := range map[string]struct {

@@ -34,7 +34,10 @@ const ownWrites = 64
 func newObject(t *target, component string) *object {
 	k, _ := kindOf(t.spec.Kind) // it was validated
 	o := &object{
-		resource:  resource{client: t.client, kind: k, namespace: t.spec.Namespace, name: objectName(t.group, t.spec, component)},
+		resource: resource{
+			client: t.client, kind: k, namespace: t.spec.Namespace, name: objectName(t.group, t.spec, component),
+			glimpse: t.spec.Guarded || t.spec.Observe, // renewed all the time, and seldom or never written
+		},
 		target:    t,
 		component: component,
 		layout:    layoutOf(t.spec, component),
@@ -72,7 +75,7 @@ func (o *object) newest() *version {
 // current is the newest version that is known, or what the API server says, to be written upon.
 func (o *object) current(ctx context.Context, fresh bool) (*version, error) {
 	known := o.newest()
-	if known != nil && !fresh {
+	if known != nil && !known.glimpsed && !fresh {
 		return known, known.decode(o.kind)
 	}
 	v, err := o.get(ctx)

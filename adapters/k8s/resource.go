@@ -23,6 +23,7 @@ type resource struct {
 	kind      kind
 	namespace string
 	name      string
+	glimpse   bool // a watch of it keeps no text
 }
 
 // String is for errors.

@@ -58,55 +58,50 @@ func (r *resource) open(ctx context.Context, from uint64) (*stream, error) {
 // next waits for a change. It is nil at the end of a watch that the API server ended in order.
 func (s *stream) next() (*version, error) {
 	for {
-		var change struct {
-			Type   string         `json:"type"`
-			Object jsontext.Value `json:"object"`
-		}
+		var change change
+		change.Object.glimpsed = s.resource.glimpse
 		err := json.UnmarshalDecode(s.changes, &change)
 		if errors.Is(err, io.EOF) {
 			return nil, nil
 		}
-		var v *version
 		if err == nil {
-			v, err = s.read(change.Type, change.Object)
+			err = s.take(&change)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("watch %s: %w", s.resource, err)
 		}
-		if v != nil {
-			return v, nil
+		switch change.Type {
+		case "ADDED", "MODIFIED":
+			return &change.Object, nil
+		case "DELETED":
+			return &version{revision: s.from}, nil
 		}
 	}
 }
 
-// read takes note of how far the watch has come, and is the object as it is now, or nil where only that was to be told.
-func (s *stream) read(kind string, object jsontext.Value) (*version, error) {
-	if kind == "ERROR" {
-		return nil, statusError(object)
-	}
-	v, err := newVersion(object)
-	if err != nil {
-		return nil, err
-	}
-	if v.revision < s.from {
-		return nil, fmt.Errorf("the revision fell from %d to %d", s.from, v.revision)
-	}
-	s.from = v.revision
-	switch kind {
-	case "ADDED", "MODIFIED":
-		return v, nil
-	case "DELETED":
-		return &version{revision: v.revision}, nil
-	}
-	return nil, nil
+// change is what comes of a watch.
+type change struct {
+	Type   string  `json:"type"`
+	Object version `json:"object"`
 }
 
-func statusError(text jsontext.Value) error {
-	status := &metav1.Status{}
-	if err := json.Unmarshal(text, status); err != nil {
-		return fmt.Errorf("decode an error: %w", err)
+// take notes how far the watch has come.
+func (s *stream) take(c *change) error {
+	if c.Type == "ERROR" {
+		r := &c.Object.refusal
+		return &apierrors.StatusError{ErrStatus: metav1.Status{
+			Status: metav1.StatusFailure, Code: r.Code, Reason: r.Reason, Message: r.Message, Details: r.Details,
+		}}
 	}
-	return &apierrors.StatusError{ErrStatus: *status}
+	revision, err := parseRevision(c.Object.Metadata.Revision)
+	if err != nil {
+		return err
+	}
+	if revision < s.from {
+		return fmt.Errorf("the revision fell from %d to %d", s.from, revision)
+	}
+	s.from, c.Object.revision = revision, revision
+	return nil
 }
 
 func (s *stream) close() error {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	kubejson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -15,11 +16,12 @@ import (
 type version struct {
 	excerpt
 	revision uint64
-	text     jsontext.Value             // nil: there is none
+	glimpsed bool                       // it has no text, though there is an object: nothing can be written upon it
+	text     jsontext.Value             // nil: there is no object
 	object   *unstructured.Unstructured // see decode; its content must not be changed
 }
 
-// excerpt is what concerns leadership in an object of any kind.
+// excerpt is what concerns leadership in an object of any kind, or what is said in its place.
 type excerpt struct {
 	Metadata struct {
 		Revision    string            `json:"resourceVersion"`
@@ -29,6 +31,15 @@ type excerpt struct {
 	Spec struct {
 		Holder string `json:"holderIdentity"`
 	} `json:"spec"` // a Lease's
+	refusal
+}
+
+// refusal is a Status, which comes in the place of an object where a watch fails.
+type refusal struct {
+	Code    int32                 `json:"code"`
+	Reason  metav1.StatusReason   `json:"reason"`
+	Message string                `json:"message"`
+	Details *metav1.StatusDetails `json:"details"`
 }
 
 // trusting has no duplicate names be looked for, which is a fifth of the cost of reading: API servers write none.
@@ -36,13 +47,26 @@ func trusting() jsontext.Options { return jsontext.AllowDuplicateNames(true) }
 
 // newVersion reads the API server's text of an object, and keeps it.
 func newVersion(text jsontext.Value) (*version, error) {
-	v := &version{text: text}
-	if err := json.Unmarshal(text, &v.excerpt, trusting()); err != nil {
+	v := &version{}
+	if err := json.Unmarshal(text, v, trusting()); err != nil {
 		return nil, fmt.Errorf("decode an object: %w", err)
 	}
 	var err error
 	v.revision, err = parseRevision(v.Metadata.Revision)
 	return v, err
+}
+
+// UnmarshalJSONFrom implements [json.UnmarshalerFrom]. It looks at the text once where that is not kept, else twice.
+func (v *version) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if v.glimpsed {
+		return json.UnmarshalDecode(d, &v.excerpt)
+	}
+	text, err := d.ReadValue()
+	if err != nil {
+		return err
+	}
+	v.text = text.Clone()
+	return json.Unmarshal(v.text, &v.excerpt, trusting())
 }
 
 // decode has the whole object at hand, where there is one. It is called by one goroutine at a time.
