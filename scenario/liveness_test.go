@@ -74,7 +74,7 @@ func TestElectionsThatBreakAnInvariant(t *testing.T) {
 	} {
 		s, err := Parse([]byte(managedGroup))
 		require.NoError(t, err)
-		w, err := newWorld(t.Context(), s, Options{})
+		w, err := newWorld(t.Context(), s, Options{Backend: simulated{}})
 		require.NoError(t, err)
 		for _, step := range s.steps {
 			require.NoError(t, w.run(step))
@@ -102,7 +102,7 @@ func TestBeliefEnds(t *testing.T) {
 	} {
 		s, err := Parse([]byte(managedGroup + "  - " + steps + "\n"))
 		require.NoError(t, err)
-		w, err := newWorld(t.Context(), s, Options{})
+		w, err := newWorld(t.Context(), s, Options{Backend: simulated{}})
 		require.NoError(t, err)
 		for _, step := range s.steps {
 			require.NoError(t, w.run(step), steps)
