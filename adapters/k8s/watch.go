@@ -108,11 +108,11 @@ func (w *watcher) failed(err error, retry time.Duration) {
 
 // follow watches until something fails.
 func (w *watcher) follow(ctx context.Context) error {
-	s, shown, err := w.begin(ctx)
+	s, found, err := w.begin(ctx)
 	if err != nil {
 		return err
 	}
-	w.announce(shown)
+	w.announce(found)
 	for {
 		if err := w.read(s); err != nil {
 			return err
@@ -126,35 +126,39 @@ func (w *watcher) follow(ctx context.Context) error {
 	}
 }
 
-// begin opens a watch, and says what the object showed then.
-func (w *watcher) begin(ctx context.Context) (*stream, sight, error) {
+// finding is an object as it was listed, and what was known of it before.
+type finding struct{ listed, was *version }
+
+// begin opens a watch, and says what was found then.
+func (w *watcher) begin(ctx context.Context) (*stream, finding, error) {
 	back, err := w.object.client.turn(ctx)
 	if err != nil {
-		return nil, sight{}, err
+		return nil, finding{}, err
 	}
 	defer back()
 	was := w.object.newest()
 	listed, from, err := w.object.list(ctx)
 	if err != nil {
-		return nil, sight{}, err
+		return nil, finding{}, err
 	}
 	s, err := w.object.open(ctx, from)
 	if err != nil {
-		return nil, sight{}, err
+		return nil, finding{}, err
 	}
 	w.opened = s.opened
-	return s, w.object.see(w.object.settle(listed, was)), nil
+	return s, finding{listed, was}, nil
 }
 
-// announce reports a gap and everything that the object shows.
-func (w *watcher) announce(now sight) {
+// announce reports a gap, and then everything that the object shows by then. After a gap an observation counts at any
+// revision: it must not be older than a push that the journal heard of before the gap.
+func (w *watcher) announce(f finding) {
 	if w.outage.over() {
 		w.object.client.opts.Logger.Info("an object is watched again",
 			"object", w.object.resource.String(), "after", time.Since(w.outage.since).Round(time.Millisecond))
 	}
-	before := w.last
-	w.last = now
 	w.gap()
+	before, now := w.last, w.object.see(w.object.settle(f.listed, f.was))
+	w.last = now
 	for _, component := range w.components(before, now) {
 		w.observe(component, now)
 	}

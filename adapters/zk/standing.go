@@ -12,7 +12,7 @@ import (
 
 const (
 	firstReconnect = 100 * time.Millisecond
-	lastReconnect  = 2 * time.Second
+	lastReconnect  = time.Second
 	shortestDial   = time.Second // for one server, whatever the session's time-out
 )
 

@@ -95,11 +95,13 @@ func (w *watcher) follow(ctx context.Context, s *session, healthy func()) error 
 	}
 }
 
-// look reports a gap and all that the object shows.
+// look reports a gap, and then all that the object shows by then. After a gap an observation counts at any revision: it
+// must not be older than a push that the journal heard of before the gap.
 func (w *watcher) look(ctx context.Context, s *session, ps *parts) error {
 	if err := s.sync(ctx, w.object.path); err != nil {
 		return err
 	}
+	w.report(projector.Observation{Component: w.object.component, Gap: true})
 	for {
 		ended := w.object.ended()
 		v, err := ps.read(ctx, s)
@@ -107,16 +109,11 @@ func (w *watcher) look(ctx context.Context, s *session, ps *parts) error {
 			return err
 		}
 		if w.object.reset(v, ended) {
-			w.gap(v)
+			w.last = w.object.see(v)
+			w.report(w.last.observation(w.object.component))
 			return nil
 		}
 	}
-}
-
-func (w *watcher) gap(v *version) {
-	w.last = w.object.see(v)
-	w.report(projector.Observation{Component: w.object.component, Gap: true})
-	w.report(w.last.observation(w.object.component))
 }
 
 // change reports what is different about leadership, unless we made it so.

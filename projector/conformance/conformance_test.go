@@ -40,7 +40,7 @@ func TestEveryBrokenPromiseIsFound(t *testing.T) {
 	for _, bug := range []string{
 		"ignores the fence", "withdraws without a fence", "writes always", "writes content only", "writes without a condition",
 		"writes in two steps", "forgets the others", "takes everything down", "never reads again", "takes silence for failure",
-		"believes what it wrote", "tells of no gap", "tells of everything", "looks at entries only", "is silent on what is missing",
+		"believes what it wrote", "tells of no gap", "looks before the gap", "tells of everything", "looks at entries only", "is silent on what is missing",
 		"does not come back", "watches on", "reads what it knows", "reads no fence", "reads in an order of its own",
 		"reads on", "reads nothing for an error", "writes when it reads",
 	} {

@@ -319,8 +319,8 @@ func (t *target) look(ctx context.Context) (change, error) {
 }
 
 func (t *target) Watch(ctx context.Context, report func(projector.Observation) error) error {
-	last, drops, changed := t.store.newest()
-	if err := t.full(last, report); err != nil {
+	last, drops, changed, err := t.full(report)
+	if err != nil {
 		return err
 	}
 	for {
@@ -329,37 +329,42 @@ func (t *target) Watch(ctx context.Context, report func(projector.Observation) e
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-		now, dropped, next := t.store.newest()
+		_, dropped, next := t.store.newest()
 		changed = next
 		if dropped != drops {
 			if t.bug("does not come back") {
 				<-ctx.Done()
 				return context.Cause(ctx)
 			}
-			drops, last = dropped, now
-			if err := t.full(now, report); err != nil {
+			if last, drops, changed, err = t.full(report); err != nil {
 				return err
 			}
 			continue
 		}
-		var err error
 		if last, err = t.since(last, report); err != nil {
 			return err
 		}
 	}
 }
 
-func (t *target) full(now change, report func(projector.Observation) error) error {
+// full reports a gap, and then what is shown by then.
+func (t *target) full(report func(projector.Observation) error) (now change, drops int, changed <-chan struct{}, err error) {
+	early, _, _ := t.store.newest()
 	if !t.bug("tells of no gap") {
 		if err := report(projector.Observation{Gap: true}); err != nil && !t.bug("watches on") {
-			return err
+			return now, 0, nil, err
 		}
 	}
-	err := t.observe(now, report)
-	if t.bug("watches on") {
-		return nil
+	now, drops, changed = t.store.newest()
+	shown := now
+	if t.bug("looks before the gap") {
+		shown = early
 	}
-	return err
+	err = t.observe(shown, report)
+	if t.bug("watches on") {
+		err = nil
+	}
+	return now, drops, changed, err
 }
 
 // since reports the changes after one, and returns the newest.

@@ -14,6 +14,7 @@ import (
 func (s Suite) runWatch(t *testing.T) {
 	s.checks(t, map[string]func(*world){
 		"begins with a gap and all that is shown": checkWatchBegins,
+		"tells after a gap what came before it":   checkWatchGap,
 		"reports what is missing":                 checkWatchMissing,
 		"reports what others change":              checkWatchChanges,
 		"reports an object that is made anew":     checkWatchDeleted,
@@ -110,6 +111,30 @@ func checkWatchBegins(w *world) {
 	w.push(w.one(5, leader(1)))
 	x := w.watch()
 	x.expect(leader(1), 5)
+}
+
+// checkWatchGap has a push end, and be told to the journal, before the gap is. After a gap an observation counts at any
+// revision, so that an older one would be taken for somebody else's doing.
+func checkWatchGap(w *world) {
+	w.push(w.one(5, leader(1)))
+	ctx, cancel := context.WithCancel(w.Context())
+	x := &watching{world: w, seen: make(chan projector.Observation, 1024)}
+	pushed, result := false, make(chan error, 1)
+	go func() {
+		result <- w.target.Watch(ctx, func(o projector.Observation) error {
+			if o.Gap && !pushed {
+				pushed = true
+				if _, err := w.target.Push(ctx, w.one(6, leader(2))); err != nil {
+					return err
+				}
+			}
+			x.seen <- o
+			return nil
+		})
+	}()
+	x.expect(leader(2), 6)
+	cancel()
+	w.requireEnds(result, context.Canceled)
 }
 
 func checkWatchMissing(w *world) {
