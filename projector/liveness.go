@@ -306,7 +306,8 @@ func (l *liveness) look(now time.Time, at time.Duration) time.Duration {
 	return l.due[0].at
 }
 
-// inspect says what is to be said of a life, and when to look at it again.
+// inspect says what is to be said of a life, and when to look at it again: now and then in any case, so that one which
+// takes no part any more is forgotten.
 func (l *liveness) inspect(x *life, now time.Time, at time.Duration) {
 	x.at = never
 	if g := l.view.Group(x.holder.Group); l.concerns(g, x) {
@@ -340,7 +341,6 @@ func (l *liveness) drop(x *life) {
 // a term that somebody else must have.
 func (l *liveness) inspectLease(g *view.Group, x *life, now time.Time, at time.Duration) {
 	if g.Policy.Election != policy.Managed {
-		l.mark(l.seen.Lapsed, x, false, now)
 		return
 	}
 	end := x.moved + time.Duration(g.Policy.Lease.Duration)
@@ -385,7 +385,7 @@ func (l *liveness) expire(g *view.Group, x *life, at time.Duration) {
 		return
 	}
 	key := l.keys[candidate{x.holder.Group, x.holder.Candidate}]
-	if l.lost(x) || key.Revision != 0 && replaced(g, x, key) {
+	if key.Revision != 0 && replaced(g, x, key) {
 		x.fence = &fence{l.view.Sequence(), x.since(at)}
 		return
 	}
@@ -393,11 +393,11 @@ func (l *liveness) expire(g *view.Group, x *life, at time.Duration) {
 	l.expiries = append(l.expiries, *x.asked)
 }
 
-// replaced says whether the key is that of the incarnation which joined in the place of this one. Any other may be an
-// older one's, which this one may still take over.
+// replaced says whether the key is that of an incarnation which came after this one: it took it from this one, or joined in
+// its place. Any other may be an older one's, which this one may still take over.
 func replaced(g *view.Group, x *life, key Beat) bool {
 	k := g.Candidates[x.holder.Candidate]
-	return key.Incarnation != x.holder.Incarnation && k != nil && k.Incarnation == key.Incarnation
+	return key.Incarnation != x.holder.Incarnation && (x.held || k != nil && k.Incarnation == key.Incarnation)
 }
 
 // inspectFence ends the terms of a life that can't believe any more that it leads.
@@ -421,6 +421,7 @@ func (l *liveness) inspectSilence(g *view.Group, x *life, now time.Time, at time
 		x.wake(end)
 	}
 	l.mark(l.seen.Stale, x, end <= at, now.Add(x.spoke-at))
+	x.wake(at + time.Duration(g.Policy.Health.StaleAfter))
 }
 
 // mark notes since when something holds of a life, or that it does not.

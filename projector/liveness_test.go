@@ -88,6 +88,13 @@ func (b *bucket) health(name, status string, run uint64) {
 	b.say("", &journal.Health{Candidate: name, Incarnation: "1", Check: "disk", Status: status, Run: run})
 }
 
+func (b *bucket) policy(rules policy.Policy) {
+	b.t.Helper()
+	b.say("", &journal.Policy{Policy: rules, Order: order()})
+}
+
+func order() journal.Order { return journal.Order{Actor: "a", Reason: "r"} }
+
 // term is the open one.
 func (b *bucket) term(d *driven) *view.Term { return d.View().Group("g").Components["rest"].Term }
 
@@ -130,9 +137,11 @@ func TestALeaseThatIsNotRenewedEnds(t *testing.T) {
 	require.Equal(t, []Expiry{{
 		Holder: view.Holder{Group: "g", Candidate: "k1", Incarnation: "1"}, Revision: b.keys["k1"].Revision, Until: uint64(len(b.log)),
 	}}, d.asked)
+	b.health("k1", "pass", 1)
 	b.after(time.Second)
-	require.Len(t, b.log, before, "nothing is decided before the tombstone is known to stand")
+	require.Equal(t, []string{"health"}, b.kinds(before), "nothing is decided before the tombstone is known to stand")
 	require.Len(t, d.asked, 1, "it is asked for once")
+	before = len(b.log)
 
 	require.True(t, b.answer(d))
 	require.Equal(t, []string{"revoke", "grant"}, b.kinds(before))
@@ -149,6 +158,11 @@ func TestAHolderThatRenewsInTimeKeepsItsTerm(t *testing.T) {
 	}
 	require.Empty(t, d.asked)
 	require.Len(t, b.log, before)
+
+	b.after(10 * time.Second)
+	d.Heard(b.keys["k1"], b.own()) // what is told again is no renewal
+	b.after(5 * time.Second)
+	require.Len(t, d.asked, 1)
 }
 
 // TestARenewalThatWasNotHeardOf has the candidate renew between the request and the tombstone: the key has another
@@ -202,6 +216,7 @@ func TestNobodyIsSilentWhileNobodyListens(t *testing.T) {
 	b.join("k1", "1")
 	b.health("k1", "pass", 1)
 	b.confirmed(d)
+	b.policy(rules)
 	b.after(time.Hour)
 	require.Empty(t, d.asked)
 	require.NotContains(t, b.kinds(0), "stale")
@@ -256,7 +271,11 @@ func TestALostBucketGivesEverybodyAFullLease(t *testing.T) {
 	require.Len(t, d.asked, 1)
 	require.Zero(t, d.asked[0].Revision, "the tombstone is to be the key's first revision")
 	b.listen(d) // and lost again, with the request
-	require.True(t, b.answer(d))
+	d.Expired(d.asked[0], true, b.own())
+	for range 4 {
+		b.after(5 * time.Second)
+		b.beat("k1", "k2")
+	}
 	require.Equal(t, "k1", b.term(d).Candidate, "an answer from before is about another bucket")
 }
 
@@ -264,7 +283,7 @@ func TestALostBucketGivesEverybodyAFullLease(t *testing.T) {
 // made its key again.
 func TestATombstoneThatIsLostEndsNothing(t *testing.T) {
 	b, d := led(t)
-	b.say("rest", &journal.Transfer{To: "k2", Force: true, Order: journal.Order{Actor: "a", Reason: "r"}})
+	b.transfer()
 	b.after(lease)
 	b.beat("k1", "k2")
 	b.after(0)
@@ -285,6 +304,7 @@ func TestANewIncarnationEndsTheOldOnesLease(t *testing.T) {
 	b.after(5 * time.Second)
 	b.beat("k1", "k2")
 	b.join("k1", "2")
+	b.after(3 * time.Second) // in which the old one may have renewed its lease, unheard of
 	b.put(Beat{Candidate: "k1", Incarnation: "2"})
 	for i := range 14 { // whatever else happens meanwhile does not put it off
 		b.after(time.Second)
@@ -335,11 +355,12 @@ func TestAnOlderIncarnationsKey(t *testing.T) {
 // overstay has k1 be told to yield, and not release in time.
 func overstay(t *testing.T) (*bucket, *driven) {
 	b, d := led(t)
-	b.say("rest", &journal.Transfer{To: "k2", Force: true, Order: journal.Order{Actor: "a", Reason: "r"}})
-	require.NotNil(t, b.term(d).Yield)
+	b.policy(hasty())
+	b.after(time.Second)
+	b.transfer()
 	b.after(10 * time.Second)
 	b.beat("k1", "k2")
-	b.after(5*time.Second - 1)
+	b.after(2*time.Second - 1)
 	require.Empty(t, d.asked)
 	require.Equal(t, b.now.Add(1), d.wake)
 	b.after(1)
@@ -347,12 +368,25 @@ func overstay(t *testing.T) (*bucket, *driven) {
 	return b, d
 }
 
+// hasty gives a holder 12 s to release.
+func hasty() policy.Policy {
+	rules := policy.Default()
+	rules.Election, rules.Lease.ReleaseWithin = policy.Managed, policy.Duration(12*time.Second)
+	return rules
+}
+
+// transfer has the holder be told to yield to k2.
+func (b *bucket) transfer() {
+	b.t.Helper()
+	b.say("rest", &journal.Transfer{To: "k2", Force: true, Order: order()})
+	require.NotNil(b.t, b.term(b.cores[0]).Yield)
+}
+
 func TestAYieldThatIsNotCarriedOutIsForced(t *testing.T) {
 	b, d := overstay(t)
-	b.beat("k1") // it had renewed its lease, which is asked for again with the new revision
-	require.False(t, b.answer(d))
 	require.True(t, b.answer(d))
 	b.after(lease - 1)
+	b.health("k1", "pass", 1)
 	b.beat("k2")
 	require.Equal(t, "k1", b.term(d).Candidate, "it may have renewed its lease just before")
 	b.after(1)
@@ -360,9 +394,78 @@ func TestAYieldThatIsNotCarriedOutIsForced(t *testing.T) {
 	require.Empty(t, d.asked)
 }
 
+func TestAYieldThatIsNotCarriedOutBetweenTwoRenewals(t *testing.T) {
+	b, d := overstay(t)
+	b.beat("k1") // it is asked for again with the new revision
+	require.False(t, b.answer(d))
+	require.True(t, b.answer(d))
+}
+
+// TestWhatWasReleasedWhilePaused stays open, and is no reason to end anything.
+func TestWhatWasReleasedWhilePaused(t *testing.T) {
+	b, d := led(t)
+	b.say("", &journal.Join{Candidate: "k1", Incarnation: "1", Components: []string{"rest", "other"}})
+	b.say("other", &journal.Confirm{
+		Session: d.View().Group("g").Components["other"].Term.Session, Candidate: "k1", Address: "a", Attempt: 1,
+	})
+	b.transfer()
+	b.say("", &journal.Pause{Order: order()})
+	b.say("rest", &journal.Release{Session: b.term(d).Session, Reason: "yielded"})
+	for range 10 {
+		b.after(5 * time.Second)
+		b.beat("k1", "k2")
+	}
+	require.Empty(t, d.asked)
+	other := d.View().Group("g").Components["other"].Term
+	b.say("other", &journal.Release{Session: other.Session, Reason: "yielded"})
+	b.after(time.Hour)
+	require.Empty(t, d.asked, "it holds nothing any more")
+}
+
+// TestTheYieldOfALifeBefore is not the next one's.
+func TestTheYieldOfALifeBefore(t *testing.T) {
+	b, d := led(t)
+	b.policy(hasty())
+	b.transfer()
+	b.say("", &journal.Join{Candidate: "k1", Incarnation: "2", Components: []string{"other"}})
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	require.Equal(t, "2", d.View().Group("g").Components["other"].Term.Incarnation)
+	b.after(14 * time.Second)
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	b.beat("k2")
+	require.Equal(t, "k1", b.term(d).Candidate)
+	b.after(time.Second)
+	require.Equal(t, "k2", b.term(d).Candidate)
+	require.Empty(t, d.asked)
+}
+
+// TestALifeHoldsItsOwnTermsOnly has the term of the life before stay open, since nobody may have the next.
+func TestALifeHoldsItsOwnTermsOnly(t *testing.T) {
+	b, d := led(t)
+	b.say("", &journal.Pause{Order: order()})
+	b.join("k1", "2")
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	b.after(time.Minute)
+	require.Equal(t, "1", b.term(d).Incarnation)
+	require.Empty(t, d.asked)
+}
+
+// TestATermThatWasGrantedToALifeThatIsOver has the grant cross the start of the next life, which has taken the key.
+func TestATermThatWasGrantedToALifeThatIsOver(t *testing.T) {
+	b, d := led(t)
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	b.health("k1", "pass", 1)
+	d.live.lives[candidate{"g", "k1"}][0].fence.until = 0 // as if the grant had been folded later
+	b.after(lease)
+	b.after(lease)
+	b.beat("k2")
+	require.Empty(t, d.asked, "a tombstone would take the key from a life that is about to join")
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
 func TestAReleaseInTimeNeedsNoTombstone(t *testing.T) {
 	b, d := led(t)
-	b.say("rest", &journal.Transfer{To: "k2", Force: true, Order: journal.Order{Actor: "a", Reason: "r"}})
+	b.transfer()
 	session := b.term(d).Session
 	b.after(10 * time.Second)
 	b.beat("k1", "k2")
@@ -379,8 +482,9 @@ func TestWhatATombstoneEnds(t *testing.T) {
 	b, d := overstay(t)
 	require.True(t, b.answer(d))
 	b.after(time.Second)
-	b.beat("k1", "k2")
 	b.say("", &journal.Join{Candidate: "k1", Incarnation: "1", Components: []string{"rest", "other"}})
+	require.Nil(t, d.View().Group("g").Components["other"].Term, "it may have stopped")
+	b.beat("k1", "k2")
 	other := d.View().Group("g").Components["other"].Term
 	require.Equal(t, "k1", other.Candidate)
 	b.say("other", &journal.Confirm{Session: other.Session, Candidate: "k1", Address: "a", Attempt: 1})
@@ -395,7 +499,8 @@ func TestWhatATombstoneEnds(t *testing.T) {
 
 // TestATombstoneThatIsFound was written by the projector before, which did not come to decide anything.
 func TestATombstoneThatIsFound(t *testing.T) {
-	b, first := overstay(t)
+	b, first := led(t)
+	b.after(lease)
 	e := first.asked[0]
 	b.put(Beat{Candidate: "k1", Incarnation: "1", Until: e.Until})
 	d := b.start(first.opts.Settings)
@@ -445,12 +550,13 @@ func TestALapsedHolderThatSpeaks(t *testing.T) {
 	b.join("k1", "1")
 	b.beat("k1")
 	b.confirmed(d)
+	b.health("k1", "pass", 1)
 	epoch := b.term(d).Epoch
 	b.after(lease)
 	require.True(t, b.answer(d))
 	b.beat("k1")
 	require.Equal(t, epoch, b.term(d).Epoch)
-	b.health("k1", "pass", 1)
+	b.health("k1", "pass", 2)
 	require.Greater(t, b.term(d).Epoch, epoch)
 }
 
@@ -486,6 +592,7 @@ func TestAnAgentFallsSilent(t *testing.T) {
 			b.after(1)
 			require.Equal(t, []string{"stale", "health", "stale"}, b.kinds(before))
 			require.Empty(t, d.asked, "it is its own elector that decides who leads")
+			require.Empty(t, d.live.seen.Lapsed)
 		})
 	}
 }
@@ -498,6 +605,7 @@ func TestAHeartbeatWithoutAWord(t *testing.T) {
 	b.after(90 * time.Second)
 	b.beat("k1")
 	require.NotNil(t, d.View().Group("g").Candidates["k1"].Silent)
+	require.Empty(t, d.live.seen.Stale)
 	before := len(b.log)
 	b.after(time.Hour)
 	require.Len(t, b.log, before, "it is silent, which is said once")
@@ -508,7 +616,7 @@ func TestAShorterLeaseHoldsAtOnce(t *testing.T) {
 	rules := policy.Default()
 	rules.Election, rules.Lease.Duration, rules.Lease.RenewEvery = policy.Managed, policy.Duration(6*time.Second), policy.Duration(time.Second)
 	b.after(5 * time.Second)
-	b.say("", &journal.Policy{Policy: rules, Order: journal.Order{Actor: "a", Reason: "r"}})
+	b.policy(rules)
 	b.beat("k2")
 	require.Empty(t, d.asked)
 	b.after(time.Second)
@@ -517,10 +625,12 @@ func TestAShorterLeaseHoldsAtOnce(t *testing.T) {
 
 func TestWhoTakesNoPartIsForgotten(t *testing.T) {
 	b, d := led(t)
+	b.after(time.Hour)
+	require.NotEmpty(t, d.live.seen.Lapsed)
 	b.say("", &journal.Leave{Candidate: "k1", Incarnation: "1"})
 	b.say("", &journal.Leave{Candidate: "k2", Incarnation: "1"})
 	require.Nil(t, b.term(d))
-	b.after(time.Hour)
+	b.after(2 * time.Minute)
 	require.Empty(t, d.live.lives)
 	require.Empty(t, d.live.due)
 	require.Empty(t, d.live.seen.Lapsed)
@@ -569,4 +679,45 @@ func BenchmarkHeartbeats(b *testing.B) {
 		}
 		c.Poll(now.Add(at), at)
 	}
+}
+
+// TestWhatIsHeardBeforeTheJoin is known when it counts: the key was the joined one's own.
+func TestWhatIsHeardBeforeTheJoin(t *testing.T) {
+	b, d := newBucket(t, policy.Managed)
+	b.beat("k1")
+	b.join("k1", "1")
+	b.join("k2", "1")
+	b.put(Beat{Candidate: "k1", Incarnation: "2"})
+	b.after(lease - 1)
+	b.beat("k2")
+	require.Equal(t, "k1", b.term(d).Candidate)
+	b.after(1)
+	require.Empty(t, d.asked)
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
+// TestALostBucketGivesAgentsTheirWholeTime holds the same of silence as of leases.
+func TestALostBucketGivesAgentsTheirWholeTime(t *testing.T) {
+	b, d := newBucket(t, policy.External)
+	b.join("k1", "1")
+	b.health("k1", "pass", 1)
+	b.after(89 * time.Second)
+	b.listen(d)
+	b.after(89 * time.Second)
+	require.NotContains(t, b.kinds(0), "stale")
+	b.after(time.Second)
+	require.Contains(t, b.kinds(0), "stale")
+}
+
+// TestTheEndOfALeaseIsOnce holds that NoLeader counts from it, whatever is looked at meanwhile.
+func TestTheEndOfALeaseIsOnce(t *testing.T) {
+	b, d := led(t)
+	b.after(lease)
+	b.say("", &journal.Pause{Order: order()})
+	require.True(t, b.answer(d))
+	b.after(29 * time.Second)
+	b.health("k1", "pass", 1)
+	require.NotContains(t, b.kinds(0), "alert")
+	b.after(time.Second)
+	require.Contains(t, b.kinds(0), "alert")
 }
