@@ -217,6 +217,7 @@ func TestNobodyIsSilentWhileNobodyListens(t *testing.T) {
 	b.health("k1", "pass", 1)
 	b.confirmed(d)
 	b.policy(rules)
+	d = b.start(d.opts.Settings)
 	b.after(time.Hour)
 	require.Empty(t, d.asked)
 	require.NotContains(t, b.kinds(0), "stale")

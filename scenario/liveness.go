@@ -20,6 +20,7 @@ type alive struct {
 	agents   map[string]*agent         // by candidate: the newest of each
 	leases   map[process]time.Time     // when each last renewed
 	claims   map[claim]process         // who may believe that it leads what
+	muffled  bool                      // no instance is told of changes
 }
 
 // process is one incarnation of a candidate.
@@ -147,6 +148,9 @@ func (w *world) nextBeat() (at time.Time) {
 
 // tell tells an instance what liveness keys show that it has not seen, the newest of each.
 func (w *world) tell(i *instance) (news bool) {
+	if w.alive.muffled {
+		return false
+	}
 	for _, name := range sortedKeys(w.alive.keys) {
 		if b := w.alive.keys[name]; b.Revision > i.heard[name] {
 			i.heard[name] = b.Revision
@@ -165,4 +169,13 @@ func (w *world) expire(i *instance, e projector.Expiry) {
 		w.alive.put(projector.Beat{Group: group, Candidate: name, Incarnation: e.Holder.Incarnation, Until: e.Until})
 	}
 	i.core.Expired(e, written, w.own())
+}
+
+// lose loses the bucket; every instance watches the new one. An agent that finds no key makes it again.
+func (w *world) lose() {
+	clear(w.alive.keys)
+	for _, i := range w.instances {
+		clear(i.heard)
+		i.core.Listen()
+	}
 }

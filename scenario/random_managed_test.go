@@ -15,18 +15,23 @@ import (
 func TestRandomElections(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := &electorate{t: t, incarnations: map[string]int{}}
-		text := g.incident()
-		s, err := Parse([]byte(text))
-		require.NoError(t, err, text)
-		require.NoError(t, Run(t.Context(), s, Options{}), text)
+		g.begin()
+		defer func() { require.NoError(t, g.w.close()) }()
+		g.join()
+		for range rapid.IntRange(1, 50).Draw(t, "steps") {
+			g.step()
+		}
+		g.w.alive.muffled = false
+		require.NoError(t, g.w.converge(), g.out.String())
 	})
 }
 
-// electorate writes a scenario file of candidates at random. Those who have not joined are not spoken of.
+// electorate plays a scenario that it makes up as it goes. Those who have not joined are not spoken of.
 type electorate struct {
 	t            *rapid.T
-	out          strings.Builder
-	incarnations map[string]int // of those that joined
+	w            *world
+	out          strings.Builder // the file that would do the same
+	incarnations map[string]int  // of those that joined
 	names        []string
 	sessions     int
 	managed      bool
@@ -37,11 +42,7 @@ func (g *electorate) pick(label string, from ...string) string {
 	return rapid.SampledFrom(from).Draw(g.t, label)
 }
 
-func (g *electorate) line(format string, args ...any) {
-	fmt.Fprintf(&g.out, "  - "+format+"\n", args...)
-}
-
-func (g *electorate) incident() string {
+func (g *electorate) begin() {
 	g.managed = g.pick("election", "managed", "managed", "managed", "external") == "managed"
 	election := map[bool]string{true: "managed", false: "external"}[g.managed]
 	fmt.Fprintf(&g.out, "name: random\npolicy: {election: %s, onRevoke: %s, lease: {duration: 15s, renewEvery: %s, releaseWithin: %s}, "+
@@ -49,11 +50,30 @@ func (g *electorate) incident() string {
 		election, g.pick("onRevoke", "retain", "clear"), g.pick("renewEvery", "5s", "4s", "14s"), g.pick("releaseWithin", "15s", "3s", "40s"),
 		g.pick("threshold", "1", "2", "3"), g.pick("staleAfter", "10s", "90s"), g.pick("silentLeader", "hold", "yield"),
 		g.pick("maxYields", "1", "3"))
-	g.join()
-	for range rapid.IntRange(1, 50).Draw(g.t, "steps") {
-		g.step()
+	s, err := Parse([]byte(g.out.String() + "  - resume: {}\n"))
+	require.NoError(g.t, err)
+	g.w, err = newWorld(g.t.Context(), s, Options{Backend: simulated{}})
+	require.NoError(g.t, err)
+}
+
+// line plays a step.
+func (g *electorate) line(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	fmt.Fprintf(&g.out, "  - %s\n", text)
+	s, err := Parse([]byte("name: step\nsteps: [{" + text + "}]"))
+	require.NoError(g.t, err, text)
+	require.NoError(g.t, g.w.run(s.steps[0]), g.out.String())
+}
+
+// wire has the instances miss what happens to liveness keys, hear it again, or lose them all.
+func (g *electorate) wire() {
+	word := g.pick("wire", "muffled", "clear", "clear", "lost")
+	fmt.Fprintf(&g.out, "  # the instances' watch of the liveness keys: %s\n", word)
+	g.w.alive.muffled = word == "muffled"
+	if word == "lost" {
+		g.w.lose()
 	}
-	return g.out.String()
+	require.NoError(g.t, g.w.settle(), g.out.String())
 }
 
 // join has a candidate join, for the first time, anew or as another incarnation.
@@ -85,7 +105,7 @@ func (g *electorate) session() string {
 
 func (g *electorate) step() {
 	c := g.pick("component", "a", "a", "b")
-	switch rapid.IntRange(0, 23).Draw(g.t, "verb") {
+	switch rapid.IntRange(0, 25).Draw(g.t, "verb") {
 	case 0, 1, 2:
 		g.join()
 	case 3:
@@ -113,6 +133,12 @@ func (g *electorate) step() {
 		g.line("%s: {}", g.pick("pause", "pause", "resume", "resume", "resume"))
 	case 18:
 		g.projector()
+	case 19:
+		g.wire()
+	case 20, 21:
+		if t := g.w.component(c).Term; t != nil && g.incarnations[t.Candidate] != 0 {
+			g.line("silent: %s", t.Candidate)
+		}
 	default:
 		g.line("advance: %s", g.pick("time", "1s", "5s", "5s", "14s", "15s", "16s", "31s", "1m", "2m", "5m"))
 	}
@@ -120,17 +146,16 @@ func (g *electorate) step() {
 
 // confirm is mostly the open session's holder's.
 func (g *electorate) confirm(component string) {
-	if g.managed {
-		g.line("confirm: {component: %s, session: %s, candidate: %s, address: h%s}", component, g.session(), g.holder(), g.pick("address", "1", "2"))
+	if !g.managed {
+		g.grant(component)
+		g.line("confirm: {component: %s, session: S%d, address: h1}", component, g.sessions)
 		return
 	}
-	g.grant(component)
-	g.line("confirm: {component: %s, session: S%d, address: h1}", component, g.sessions)
-}
-
-func (g *electorate) holder() string {
 	name, _ := g.candidate()
-	return name
+	if t := g.w.component(component).Term; t != nil && g.pick("who", "the holder", "the holder", "the holder", "somebody") == "the holder" {
+		name = t.Candidate
+	}
+	g.line("confirm: {component: %s, session: %s, candidate: %s, address: h%s}", component, g.session(), name, g.pick("address", "1", "2"))
 }
 
 // grant is an elector's, or of no effect where the projector elects; a revoke may come from either's services.
