@@ -20,7 +20,7 @@ type alive struct {
 	agents   map[string]*agent         // by candidate: the newest of each
 	leases   map[process]time.Time     // when each last renewed
 	claims   map[claim]process         // who may believe that it leads what
-	muffled  bool                      // no instance is told of changes
+	muffled  string                    // the candidate of whose key no instance is told, or none
 }
 
 // process is one incarnation of a candidate.
@@ -148,11 +148,8 @@ func (w *world) nextBeat() (at time.Time) {
 
 // tell tells an instance what liveness keys show that it has not seen, the newest of each.
 func (w *world) tell(i *instance) (news bool) {
-	if w.alive.muffled {
-		return false
-	}
 	for _, name := range sortedKeys(w.alive.keys) {
-		if b := w.alive.keys[name]; b.Revision > i.heard[name] {
+		if b := w.alive.keys[name]; b.Revision > i.heard[name] && name != w.alive.muffled {
 			i.heard[name] = b.Revision
 			i.core.Heard(b, w.own())
 			news = true

@@ -21,7 +21,7 @@ func TestRandomElections(t *testing.T) {
 		for range rapid.IntRange(1, 50).Draw(t, "steps") {
 			g.step()
 		}
-		g.w.alive.muffled = false
+		g.w.alive.muffled = ""
 		require.NoError(t, g.w.converge(), g.out.String())
 	})
 }
@@ -67,9 +67,12 @@ func (g *electorate) line(format string, args ...any) {
 
 // wire has the instances miss what happens to liveness keys, hear it again, or lose them all.
 func (g *electorate) wire() {
-	word := g.pick("wire", "muffled", "clear", "clear", "lost")
-	fmt.Fprintf(&g.out, "  # the instances' watch of the liveness keys: %s\n", word)
-	g.w.alive.muffled = word == "muffled"
+	word, name := g.pick("wire", "muffled", "muffled", "clear", "lost"), ""
+	if word == "muffled" {
+		name, _ = g.candidate()
+	}
+	fmt.Fprintf(&g.out, "  # the instances' watch of the liveness keys: %s %s\n", word, name)
+	g.w.alive.muffled = name
 	if word == "lost" {
 		g.w.lose()
 	}
@@ -135,6 +138,8 @@ func (g *electorate) step() {
 		g.projector()
 	case 19:
 		g.wire()
+		g.line("advance: %s", g.pick("time", "1s", "14s", "15s", "16s"))
+		g.confirm(c)
 	case 20, 21:
 		if t := g.w.component(c).Term; t != nil && g.incarnations[t.Candidate] != 0 {
 			g.line("silent: %s", t.Candidate)
