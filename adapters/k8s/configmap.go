@@ -37,8 +37,11 @@ func value(o *unstructured.Unstructured, key string) (string, bool) {
 }
 
 func (l configMap) entries(x *excerpt) map[string]*journal.LeaderInfo {
-	all := map[string]*journal.LeaderInfo{}
-	for key, text := range x.Data {
+	all, data := map[string]*journal.LeaderInfo{}, map[string]string{}
+	if len(x.Data) == 0 || json.Unmarshal(x.Data, &data, trusting()) != nil {
+		return all
+	}
+	for key, text := range data {
 		component, ok := l.component(key)
 		if !ok {
 			continue

@@ -1,12 +1,14 @@
 package k8s
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
 	"sync"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/leadership-journal/journald/journal"
@@ -156,11 +158,21 @@ type sight struct {
 	revision uint64
 	sequence uint64
 	holder   string
-	entries  map[string]*journal.LeaderInfo
+	entries  map[string]*journal.LeaderInfo // not to be changed
+	data     jsontext.Value                 // a ConfigMap's, in which the entries lie
 }
 
-func (o *object) see(v *version) sight {
-	s := sight{revision: v.revision, sequence: v.fence(), holder: v.lockHolder(), entries: map[string]*journal.LeaderInfo{}}
+func (o *object) see(v *version) sight { return o.seeAfter(sight{}, v) }
+
+// seeAfter is what a version shows that comes after another. Data that are the same are not read again: most that comes
+// is the renewal of a lock.
+func (o *object) seeAfter(before sight, v *version) sight {
+	s := sight{revision: v.revision, sequence: v.fence(), holder: v.lockHolder(), data: v.Data}
+	if len(s.data) > 0 && bytes.Equal(before.data, s.data) {
+		s.entries = before.entries
+		return s
+	}
+	s.entries = map[string]*journal.LeaderInfo{}
 	for component, leader := range o.layout.entries(&v.excerpt) {
 		if o.target.spec.Shows(component) && (o.component == "" || o.component == component) {
 			s.entries[component] = leader

@@ -27,7 +27,7 @@ type excerpt struct {
 		Revision    string            `json:"resourceVersion"`
 		Annotations map[string]string `json:"annotations"`
 	} `json:"metadata"`
-	Data map[string]string `json:"data"` // a ConfigMap's
+	Data jsontext.Value `json:"data"` // a ConfigMap's
 	Spec struct {
 		Holder string `json:"holderIdentity"`
 	} `json:"spec"` // a Lease's

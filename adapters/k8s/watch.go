@@ -180,7 +180,7 @@ func (w *watcher) change(v *version) {
 	if v.revision <= w.last.revision {
 		return
 	}
-	before, now := w.last, w.object.see(v)
+	before, now := w.last, w.object.seeAfter(w.last, v)
 	w.last = now
 	if ours := w.object.saw(v, now); ours || now.same(before) {
 		return
