@@ -12,8 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
+
+	"github.com/leadership-journal/journald/internal/testenv/suspend"
 )
 
 const (
@@ -130,7 +131,7 @@ func (n *zooKeeperNode) freeze() error {
 	if n.process == nil {
 		return errors.New("it does not run")
 	}
-	if err := n.process.signal(syscall.SIGSTOP); err != nil {
+	if err := suspend.Suspend(n.process.cmd.Process); err != nil {
 		return err
 	}
 	n.frozen = true
@@ -141,7 +142,7 @@ func (n *zooKeeperNode) thaw() error {
 	if !n.frozen {
 		return nil
 	}
-	if err := n.process.signal(syscall.SIGCONT); err != nil {
+	if err := suspend.Resume(n.process.cmd.Process); err != nil {
 		return err
 	}
 	n.frozen = false

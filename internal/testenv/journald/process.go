@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/leadership-journal/journald/internal/testenv/suspend"
 )
 
 const (
@@ -171,16 +173,20 @@ func (p *Process) Signal(s os.Signal) {
 	}
 }
 
-// Freeze stops the process in the middle of whatever it does.
+// Freeze stops the process in the middle of whatever it does. When it returns the process does nothing any more.
 func (p *Process) Freeze() {
 	p.tb.Helper()
-	p.Signal(syscall.SIGSTOP)
+	if err := suspend.Suspend(p.cmd.Process); err != nil {
+		p.tb.Fatalf("freezing journald: %v", err)
+	}
 }
 
 // Thaw has a frozen process go on.
 func (p *Process) Thaw() {
 	p.tb.Helper()
-	p.Signal(syscall.SIGCONT)
+	if err := suspend.Resume(p.cmd.Process); err != nil {
+		p.tb.Fatalf("thawing journald: %v", err)
+	}
 }
 
 // Exit is the code with which the process ends by itself, or -1 where a signal ended it.
