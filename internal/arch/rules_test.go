@@ -15,8 +15,12 @@ func layers() [][]string {
 		{"policy", "internal/nearest"},
 		{"journal"},
 		{"view"},
+		{"alive"},
 		{"projector"},
-		{"journal/stream", "adapters/k8s", "adapters/kv", "adapters/zk", "health", "replay", "candidate", "scenario", "server", "config"},
+		{"journal/stream"},
+		{"adapters/k8s", "adapters/kv", "adapters/zk", "client", "health", "replay", "scenario", "server", "config"},
+		{"candidate"},
+		{"agent"},
 		{"cmd"},
 	}
 }
