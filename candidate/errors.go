@@ -1,0 +1,33 @@
+package candidate
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/leadership-journal/journald/client"
+)
+
+// Why a term's context has ended, by [context.Cause] and [errors.Is]. Where Run was told to end it is the cause of its own
+// context.
+var (
+	// ErrLeaseLost: the lease could not be renewed in time, or was ended; somebody else may lead soon.
+	ErrLeaseLost = errors.New("the lease is lost")
+
+	// ErrTermOver: the journal says that the term is closed.
+	ErrTermOver = errors.New("the term is over")
+
+	// ErrReplaced: another process has joined by the same name. It is also what Run returns; give each process a name of
+	// its own, or see to it that the older one has ended before the newer one starts.
+	ErrReplaced = errors.New("another process has joined by this name")
+)
+
+// Yielded is why the context of a term has ended that was to be given up.
+type Yielded struct{ client.Yield }
+
+// Error says for what reason, and who is to follow.
+func (y *Yielded) Error() string {
+	if y.To == "" {
+		return "told to yield: " + y.Reason
+	}
+	return fmt.Sprintf("told to yield to %s: %s", y.To, y.Reason)
+}

@@ -1,0 +1,266 @@
+package candidate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/leadership-journal/journald/alive"
+	"github.com/leadership-journal/journald/client"
+	"github.com/leadership-journal/journald/policy"
+)
+
+// lease is the liveness key of one candidate, and what the candidate may conclude from it. One goroutine keeps it; the
+// others read it, and terms are ended by it at once.
+type lease struct {
+	client      client.Client
+	key         alive.Key
+	incarnation string
+	probe       func(context.Context) error
+	clock       clock
+	logger      *slog.Logger
+
+	mu      sync.Mutex
+	beat    alive.Heartbeat // what the next renewal says
+	every   time.Duration   // between two renewals
+	stop    time.Duration   // until when leader work may go on, by the clock; 0: it may not
+	until   time.Duration   // end of the lease
+	fence   uint64          // the terms up to this epoch are over
+	held    map[*Term]context.CancelCauseFunc
+	renewed chan struct{} // closed and replaced with every renewal
+	pace    chan struct{} // of one: every or the lease has changed
+
+	// Of the keeping goroutine alone.
+	revision uint64
+	owned    bool // the key was seen to be this incarnation's
+	failing  bool
+}
+
+func newLease(cfg *Config) *lease {
+	return &lease{
+		client: cfg.Client, key: alive.Key{Group: cfg.Client.Group(), Candidate: cfg.Name}, incarnation: cfg.Incarnation,
+		probe: cfg.Probe, clock: cfg.clock, logger: cfg.Logger, held: map[*Term]context.CancelCauseFunc{},
+		renewed: make(chan struct{}), pace: make(chan struct{}, 1),
+	}
+}
+
+// workShare is how much of a lease leader work may use; the rest is there to stop in.
+func workShare(d time.Duration) time.Duration { return d / 3 * 2 }
+
+// configure has the lease kept as the group's policy says.
+func (l *lease) configure(p *policy.Policy) {
+	beat := alive.Heartbeat{Incarnation: l.incarnation}
+	every := min(time.Duration(p.Lease.RenewEvery), time.Duration(p.Health.StaleAfter)/3)
+	if p.Election == policy.Managed {
+		beat.Lease = p.Lease.Duration
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.beat == beat && l.every == every {
+		return
+	}
+	l.beat, l.every = beat, every
+	select {
+	case l.pace <- struct{}{}:
+	default:
+	}
+}
+
+// attempt is one renewal.
+type attempt struct {
+	sent     time.Duration
+	lease    time.Duration
+	revision uint64
+	err      error
+}
+
+// keep renews until ctx ends, or another incarnation has taken the key. No renewal begins while one hangs.
+func (l *lease) keep(ctx context.Context) error {
+	select {
+	case <-l.pace: // nothing is known of the policy before
+	case <-ctx.Done():
+		return nil
+	}
+	answers := make(chan attempt, 1)
+	renew, lapse := time.NewTimer(0), time.NewTimer(unleased)
+	defer renew.Stop()
+	defer lapse.Stop()
+	for under := false; ; {
+		select {
+		case <-renew.C:
+			under = true
+			go func(revision uint64) { answers <- l.renew(ctx, revision) }(l.revision)
+		case a := <-answers:
+			under = false
+			wait, err := l.answered(a)
+			if err != nil {
+				return err
+			}
+			renew.Reset(wait)
+			lapse.Reset(l.left())
+		case <-lapse.C:
+			lapse.Reset(l.lapse())
+		case <-l.pace:
+			if !under {
+				renew.Reset(0)
+			}
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// renew makes one attempt, the probe before it. It may hang as long as the probe does.
+func (l *lease) renew(ctx context.Context, revision uint64) attempt {
+	l.mu.Lock()
+	beat, every := l.beat, l.every
+	l.mu.Unlock()
+	if l.probe != nil {
+		probing, cancel := context.WithTimeout(ctx, every)
+		defer cancel()
+		if err := l.probe(probing); err != nil {
+			return attempt{err: fmt.Errorf("the probe before the renewal: %w", err)}
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, max(every, time.Second))
+	defer cancel()
+	a := attempt{sent: l.clock(), lease: time.Duration(beat.Lease)}
+	a.revision, a.err = l.client.Renew(ctx, l.key, beat, revision)
+	return a
+}
+
+// answered takes note of an attempt, and says when to make the next one.
+func (l *lease) answered(a attempt) (time.Duration, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	conflict, lost := errors.AsType[*alive.Conflict](a.err)
+	switch {
+	case a.err == nil:
+		l.revision, l.owned = a.revision, true
+		l.extend(a)
+		l.recovered()
+		return l.every, nil
+	case lost:
+		return 0, l.contested(conflict.Found)
+	}
+	l.complain(a.err)
+	return min(l.every/4, time.Second), nil
+}
+
+// contested looks at what stands in the key in place of what this candidate wrote last. The next attempt goes by it.
+func (l *lease) contested(found *alive.Entry) error {
+	switch {
+	case found == nil:
+		l.revision = 0 // the bucket was lost; the lease runs on as far as it did
+	case found.Incarnation == l.incarnation:
+		l.revision, l.owned = found.Revision, true
+		if found.Until > l.fence {
+			l.fence = found.Until
+			l.end(found.Until, fmt.Errorf("%w: it was ended up to record %d, since nothing was heard of the candidate", ErrLeaseLost, found.Until))
+		}
+	case l.owned:
+		return fmt.Errorf("%w: its liveness key is incarnation %s's", ErrReplaced, found.Incarnation)
+	default:
+		l.revision = found.Revision // an earlier life's
+	}
+	return nil
+}
+
+// extend counts from before the renewal was sent: whoever ends leases counts from after it was seen.
+func (l *lease) extend(a attempt) {
+	if a.lease == 0 {
+		return
+	}
+	l.stop, l.until = max(l.stop, a.sent+workShare(a.lease)), max(l.until, a.sent+a.lease)
+	close(l.renewed)
+	l.renewed = make(chan struct{})
+}
+
+// left is how long to wait before looking whether the lease still carries leader work.
+func (l *lease) left() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.stop == 0 {
+		return unleased
+	}
+	return max(l.stop-l.clock(), 0)
+}
+
+// unleased is how often to look at a lease that carries nothing.
+const unleased = time.Hour
+
+// lapse ends what rests on the lease where it has not been renewed in time, and says when to look again.
+func (l *lease) lapse() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if left := l.stop - l.clock(); left > 0 {
+		return left
+	}
+	l.stop = 0
+	l.end(^uint64(0), fmt.Errorf("%w: it could not be renewed in time", ErrLeaseLost))
+	return unleased // the next renewal sets it
+}
+
+// end ends the terms up to an epoch.
+func (l *lease) end(epoch uint64, cause error) {
+	for t, cancel := range l.held {
+		if t.epoch.known() <= epoch {
+			cancel(cause)
+		}
+	}
+}
+
+// hold has a term end with the lease.
+func (l *lease) hold(t *Term, cancel context.CancelCauseFunc) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.held[t] = cancel
+}
+
+func (l *lease) drop(t *Term) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.held, t)
+}
+
+// covers says whether a term of this epoch rests on a lease now.
+func (l *lease) covers(epoch uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return epoch > l.fence && l.clock() < l.until
+}
+
+// await returns when leader work may begin in a term.
+func (l *lease) await(ctx context.Context, epoch uint64) error {
+	for {
+		l.mu.Lock()
+		renewed, covered := l.renewed, epoch > l.fence && l.clock() < l.stop
+		l.mu.Unlock()
+		if covered {
+			return nil
+		}
+		select {
+		case <-renewed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// complain says once that renewals fail.
+func (l *lease) complain(err error) {
+	if !l.failing {
+		l.logger.Warn("the lease can't be renewed", "candidate", l.key.Candidate, "group", l.key.Group, "error", err)
+	}
+	l.failing = true
+}
+
+func (l *lease) recovered() {
+	if l.failing {
+		l.logger.Info("the lease is renewed again", "candidate", l.key.Candidate, "group", l.key.Group)
+	}
+	l.failing = false
+}
