@@ -45,6 +45,7 @@ type Config struct {
 	Logger *slog.Logger
 
 	clock clock
+	wall  func() time.Time // for the time in events, by which nothing is decided
 }
 
 // Callbacks are what a service does with what the journal tells it.
@@ -116,6 +117,9 @@ func (c *Config) fill() {
 	if c.clock == nil {
 		c.clock = sinceBoot()
 	}
+	if c.wall == nil {
+		c.wall = time.Now
+	}
 }
 
 func (c *Config) join() *journal.Join {
@@ -134,7 +138,7 @@ func (c *Config) trial() *journal.Event {
 // event is one for the whole group.
 func (c *Config) event(data journal.Data) *journal.Event {
 	return &journal.Event{
-		ID: newID(), Source: journal.SourceOf(&journal.Leave{Candidate: c.Name}), Group: c.Client.Group(), Time: time.Now().UTC(), Data: data,
+		ID: newID(), Source: journal.SourceOf(&journal.Leave{Candidate: c.Name}), Group: c.Client.Group(), Time: c.wall().UTC(), Data: data,
 	}
 }
 

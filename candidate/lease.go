@@ -29,7 +29,7 @@ type lease struct {
 	stop    time.Duration   // until when leader work may go on, by the clock; 0: it may not
 	until   time.Duration   // end of the lease
 	fence   uint64          // the terms up to this epoch are over
-	held    map[*Term]context.CancelCauseFunc
+	held    map[*Term]*hold
 	renewed chan struct{} // closed and replaced with every renewal
 	pace    chan struct{} // of one: every or the lease has changed
 
@@ -42,9 +42,16 @@ type lease struct {
 func newLease(cfg *Config) *lease {
 	return &lease{
 		client: cfg.Client, key: alive.Key{Group: cfg.Client.Group(), Candidate: cfg.Name}, incarnation: cfg.Incarnation,
-		probe: cfg.Probe, clock: cfg.clock, logger: cfg.Logger, held: map[*Term]context.CancelCauseFunc{},
+		probe: cfg.Probe, clock: cfg.clock, logger: cfg.Logger, held: map[*Term]*hold{},
 		renewed: make(chan struct{}), pace: make(chan struct{}, 1),
 	}
+}
+
+// hold is a term that rests on the lease, or waits to.
+type hold struct {
+	end     context.CancelCauseFunc
+	working bool // from before its work begins
+	lapsed  bool // the lease lapsed meanwhile, and may have been somebody else's
 }
 
 // workShare is how much of a lease leader work may use; the rest is there to stop in.
@@ -169,10 +176,16 @@ func (l *lease) contested(found *alive.Entry) error {
 	return nil
 }
 
-// extend counts from before the renewal was sent: whoever ends leases counts from after it was seen.
+// extend counts from before the renewal was sent: whoever ends leases counts from after it was seen. A term whose lease has
+// lapsed meanwhile is not revived by it, even where nobody is known to have ended it.
 func (l *lease) extend(a attempt) {
 	if a.lease == 0 {
 		return
+	}
+	if a.sent >= l.until {
+		for _, h := range l.held {
+			h.lapsed = h.working
+		}
 	}
 	l.stop, l.until = max(l.stop, a.sent+workShare(a.lease)), max(l.until, a.sent+a.lease)
 	close(l.renewed)
@@ -206,18 +219,18 @@ func (l *lease) lapse() time.Duration {
 
 // end ends the terms up to an epoch.
 func (l *lease) end(epoch uint64, cause error) {
-	for t, cancel := range l.held {
+	for t, h := range l.held {
 		if t.epoch.known() <= epoch {
-			cancel(cause)
+			h.end(cause)
 		}
 	}
 }
 
 // hold has a term end with the lease.
-func (l *lease) hold(t *Term, cancel context.CancelCauseFunc) {
+func (l *lease) hold(t *Term, end context.CancelCauseFunc) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.held[t] = cancel
+	l.held[t] = &hold{end: end}
 }
 
 func (l *lease) drop(t *Term) {
@@ -226,20 +239,19 @@ func (l *lease) drop(t *Term) {
 	delete(l.held, t)
 }
 
-// covers says whether a term of this epoch rests on a lease now.
-func (l *lease) covers(epoch uint64) bool {
+// covers says whether leader work in a term rests on the lease now.
+func (l *lease) covers(t *Term) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return epoch > l.fence && l.clock() < l.until
+	h := l.held[t]
+	return h != nil && h.working && !h.lapsed && t.epoch.known() > l.fence && l.clock() < l.until
 }
 
 // await returns when leader work may begin in a term.
-func (l *lease) await(ctx context.Context, epoch uint64) error {
+func (l *lease) await(ctx context.Context, t *Term) error {
 	for {
-		l.mu.Lock()
-		renewed, covered := l.renewed, epoch > l.fence && l.clock() < l.stop
-		l.mu.Unlock()
-		if covered {
+		renewed, ok := l.begin(t)
+		if ok {
 			return nil
 		}
 		select {
@@ -248,6 +260,17 @@ func (l *lease) await(ctx context.Context, epoch uint64) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// begin has a term rest on the lease from here on, if there is one; else a renewal has to be waited for.
+func (l *lease) begin(t *Term) (renewed <-chan struct{}, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.epoch.known() <= l.fence || l.clock() >= l.stop {
+		return l.renewed, false
+	}
+	l.held[t].working = true
+	return nil, true
 }
 
 // complain says once that renewals fail.

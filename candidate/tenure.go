@@ -60,7 +60,7 @@ func (t *tenure) work() error {
 	if !sleep(ctx, t.pause) {
 		return context.Cause(ctx)
 	}
-	if err := t.member.lease.await(ctx, t.term.epoch.known()); err != nil {
+	if err := t.member.lease.await(ctx, t.term); err != nil {
 		return err
 	}
 	if err := t.term.Confirm(ctx, t.member.cfg.Address, t.member.cfg.Properties); err != nil {

@@ -66,7 +66,7 @@ func (t *Term) Epoch(ctx context.Context) (uint64, error) {
 // Held says whether the candidate leads at this moment, by its own clock. Unlike the context it is right at once after the
 // process, or its machine, stood still for a while. It says nothing of the next moment.
 func (t *Term) Held() bool {
-	return t.ctx.Err() == nil && (!t.managed || t.member.lease.covers(t.epoch.known()))
+	return t.ctx.Err() == nil && (!t.managed || t.member.lease.covers(t))
 }
 
 // Ready tells the journal whether the leader's work runs: load balancers go by it. It returns when that is stored, or with

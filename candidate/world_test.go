@@ -3,6 +3,7 @@ package candidate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -32,6 +33,10 @@ type world struct {
 	verdicts map[uint64]view.Result
 	keys     map[alive.Key]alive.Entry
 	revision uint64
+	policy   policy.Policy
+	skew     time.Duration // of the log's clock
+	frozen   bool          // the core is not asked
+	log      []string      // what happened
 	began    time.Time
 	wake     *time.Timer
 	changed  chan struct{} // closed and replaced after every change
@@ -40,7 +45,7 @@ type world struct {
 // newWorld is one with a group that lives by a policy.
 func newWorld(t *testing.T, p policy.Policy) *world {
 	w := &world{
-		ids: map[string]uint64{}, verdicts: map[uint64]view.Result{}, keys: map[alive.Key]alive.Entry{}, began: time.Now(), changed: make(chan struct{}),
+		ids: map[string]uint64{}, verdicts: map[uint64]view.Result{}, keys: map[alive.Key]alive.Entry{}, policy: p, began: time.Now(), changed: make(chan struct{}),
 	}
 	w.core = newCore(p)
 	w.wake = time.AfterFunc(time.Hour, func() { w.locked(func() {}) })
@@ -68,6 +73,15 @@ func (w *world) takeOver() {
 	}
 }
 
+// restart has another instance take over, which knows of the past what the log says.
+func (w *world) restart() {
+	w.core = newCore(w.policy)
+	for i := range w.records {
+		w.core.Apply(&w.records[i])
+	}
+	w.takeOver()
+}
+
 func (w *world) heard(k alive.Key, e alive.Entry) {
 	w.core.Heard(projector.Beat{
 		Group: k.Group, Candidate: k.Candidate, Incarnation: e.Incarnation, Revision: e.Revision, Until: e.Until,
@@ -79,7 +93,7 @@ func (w *world) locked(f func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	f()
-	for w.poll() {
+	for !w.frozen && w.poll() {
 	}
 	close(w.changed)
 	w.changed = make(chan struct{})
@@ -111,9 +125,10 @@ func (w *world) store(e *journal.Event) uint64 {
 	if sequence, ok := w.ids[e.Source+"|"+e.ID]; ok {
 		return sequence
 	}
-	r := journal.Record{Sequence: uint64(len(w.records) + 1), Time: time.Now(), Event: *e}
+	r := journal.Record{Sequence: uint64(len(w.records) + 1), Time: time.Now().Add(w.skew), Event: *e}
 	w.records, w.ids[e.Source+"|"+e.ID] = append(w.records, r), r.Sequence
 	w.verdicts[r.Sequence] = w.core.Apply(&r)
+	w.say("%d %s: %s %s %+v: %s %s", r.Sequence, e.Source, e.Data.Kind(), e.Component, e.Data, w.verdicts[r.Sequence].Verdict, w.verdicts[r.Sequence].Reason)
 	return r.Sequence
 }
 
@@ -127,6 +142,7 @@ func (w *world) write(k alive.Key, beat alive.Heartbeat, revision uint64) (uint6
 		return 0, c
 	}
 	w.revision++
+	w.say("key %s: %+v, revision %d", k.Candidate, beat, w.revision)
 	w.keys[k] = alive.Entry{Heartbeat: beat, Revision: w.revision}
 	w.heard(k, w.keys[k])
 	return w.revision, nil
@@ -185,33 +201,45 @@ func (w *world) await(t *testing.T, what string, holds func(g *view.Group) bool)
 type link struct {
 	*world
 	mu    sync.Mutex
-	cut   bool // nothing gets through, in neither direction
-	lossy bool // what was asked for is done, and the answer lost
+	cut   bool          // nothing gets through, in neither direction
+	lossy bool          // what was asked for is done, and the answer lost
+	slow  time.Duration // that an answer takes
 }
 
 var errLost = errors.New("the connection broke")
 
 func (l *link) set(cut, lossy bool) {
 	l.mu.Lock()
-	l.cut, l.lossy = cut, lossy
+	l.cut, l.lossy, l.slow = cut, lossy, 0
 	l.mu.Unlock()
 	l.locked(func() {})
 }
 
-func (l *link) state() (cut, lossy bool) {
+// slowDown has every answer take its time.
+func (l *link) slowDown(d time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.cut, l.lossy
+	l.slow = d
+}
+
+func (l *link) state() (cut, lossy bool, slow time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cut, l.lossy, l.slow
 }
 
 // ask does something at the world's side.
 func (l *link) ask(ctx context.Context, do func()) error {
-	if cut, _ := l.state(); cut {
+	cut, _, slow := l.state()
+	if cut {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
 	l.locked(do)
-	if cut, lossy := l.state(); cut || lossy {
+	if slow > 0 && !sleep(ctx, slow) {
+		return context.Cause(ctx)
+	}
+	if cut, lossy, _ := l.state(); cut || lossy {
 		return errLost
 	}
 	return nil
@@ -243,7 +271,7 @@ func (l *link) Follow(ctx context.Context, candidate string, tell func(client.St
 		l.world.mu.Lock()
 		changed, standing := l.changed, standingOf(l.core.View(), candidate)
 		l.world.mu.Unlock()
-		if cut, _ := l.state(); !cut {
+		if cut, _, _ := l.state(); !cut {
 			if err := tell(standing); err != nil {
 				return err
 			}
@@ -294,4 +322,9 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func elapse(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
+}
+
+// say notes something that happened.
+func (w *world) say(format string, args ...any) {
+	w.log = append(w.log, fmt.Sprintf("%9.3f "+format, append([]any{time.Since(w.began).Seconds()}, args...)...))
 }
