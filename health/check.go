@@ -86,7 +86,7 @@ func validate(checks []Check) error {
 
 // parts are the errors that were joined.
 func parts(err error) []error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // not what is wrapped somewhere below
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return joined.Unwrap()
 	}
 	if err == nil {

@@ -10,7 +10,7 @@ func freeOf(path string) (free, error) {
 	if err := unix.Statfs(path, &s); err != nil {
 		return free{}, err
 	}
-	available := uint64(max(s.Bavail, 0)) //nolint:unconvert,staticcheck // types differ between systems
+	available := uint64(max(s.Bavail, 0)) //nolint:unconvert // types differ between systems
 	return free{
 		space:  share(available, uint64(s.Blocks)-uint64(s.Bfree)+available), //nolint:unconvert // types differ between systems
 		inodes: share(uint64(s.Ffree), uint64(s.Files)),                      //nolint:unconvert // types differ between systems

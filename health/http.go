@@ -101,5 +101,5 @@ func (h HTTP) expected(status int) bool {
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return shorten(line, 200)
+	return shorten(strings.ToValidUTF8(line, "?"), 200)
 }

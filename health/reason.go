@@ -14,11 +14,11 @@ func reason(err error) string {
 			return ' '
 		}
 		return r
-	}, strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", "; "))
+	}, strings.ReplaceAll(strings.TrimSpace(strings.ToValidUTF8(err.Error(), "?")), "\n", "; "))
 	if text == "" {
 		return "failed, and did not say why"
 	}
-	return shorten(strings.ToValidUTF8(text, "?"), longestReason)
+	return shorten(text, longestReason)
 }
 
 // shorten cuts the middle out of a text that is too long: its beginning says what was done, its end what came of it.

@@ -21,7 +21,8 @@ type watch struct {
 // run is one call of a probe.
 type run struct {
 	began time.Time
-	done  chan error // takes its answer even if nobody waits for it any more
+	done  chan struct{} // closed when err is known
+	err   error
 }
 
 func (w *watch) attend(ctx context.Context, offset time.Duration) {
@@ -54,8 +55,8 @@ func (w *watch) try(ctx context.Context) {
 	defer cancel()
 	x := begin(bounded, w.Probe)
 	select {
-	case err := <-x.done:
-		w.answered(ctx, bounded, err)
+	case <-x.done:
+		w.answered(ctx, bounded, x.err)
 	case <-bounded.Done():
 		if ctx.Err() != nil {
 			x.settle()
@@ -96,16 +97,15 @@ func (w *watch) hangs() bool {
 var errGone = errors.New("ended without an answer")
 
 func begin(ctx context.Context, probe Probe) *run {
-	x := &run{began: time.Now(), done: make(chan error, 1)}
+	x := &run{began: time.Now(), done: make(chan struct{}), err: errGone}
 	go func() {
-		err := errGone
+		defer close(x.done)
 		defer func() {
 			if v := recover(); v != nil {
-				err = fmt.Errorf("panicked: %v", v)
+				x.err = fmt.Errorf("panicked: %v", v)
 			}
-			x.done <- err
 		}()
-		err = probe(ctx)
+		x.err = probe(ctx)
 	}()
 	return x
 }

@@ -51,7 +51,7 @@ func New(tb testing.TB, mebibytes, inodes int) *Disk {
 			tb.Fatalf("a disk to break takes %s: apt-get install -y e2fsprogs mount util-linux coreutils", program)
 		}
 	}
-	dir, err := os.MkdirTemp("", "journald-loopdisk-")
+	dir, err := os.MkdirTemp("", "journald-loopdisk-") //nolint:usetesting // it is removed after it was unmounted, by whoever does that
 	if err != nil {
 		tb.Fatalf("making a disk: %v", err)
 	}

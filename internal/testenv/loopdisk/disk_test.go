@@ -74,7 +74,7 @@ func TestVictim(t *testing.T) {
 		return // there is nothing to do but for TestNothingIsLeft
 	}
 	d := loopdisk.New(t, 4, 32)
-	d.Freeze(2 * time.Second)
+	d.Freeze(time.Second)
 	go func() { _ = write(d.Path()) }()
 	require.Eventually(t, hangs, 20*time.Second, time.Millisecond)
 	_, err := os.Stdout.WriteString(d.Path() + "\n")
