@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/leadership-journal/journald/client"
+	"github.com/leadership-journal/journald/health"
 	"github.com/leadership-journal/journald/journal"
 )
 
@@ -34,6 +35,10 @@ type Config struct {
 	// Beside says that the service's own election takes place in another process, which reports its grants by itself.
 	// Nothing is granted here; [Callbacks.OnYield] is carried out when that process is to yield.
 	Beside bool
+
+	// Checks say whether the candidate can do its work; the journal is told of their runs, and decides by the group's
+	// policy what follows. A candidate without checks never counts as fit to take over for another one's health.
+	Checks []health.Check
 
 	// Probe comes before each renewal of the lease; one that fails, or hangs, leaves it as it is. Where the leader's work
 	// needs a disk, it is a write to that disk.
@@ -91,6 +96,9 @@ func (c *Config) complete(cb *Callbacks) error {
 	}
 	if slices.Contains(c.Components, "") || len(c.Components) == 0 {
 		bad("Components", "must name what the candidate may lead")
+	}
+	if _, err := health.New(c.Checks...); err != nil {
+		errs = append(errs, err)
 	}
 	c.fill()
 	if c.Client != nil {

@@ -66,6 +66,7 @@ func (l *lease) configure(p *policy.Policy) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	beat.Run = l.beat.Run
 	if l.beat == beat && l.every == every {
 		return
 	}
@@ -74,6 +75,13 @@ func (l *lease) configure(p *policy.Policy) {
 	case l.pace <- struct{}{}:
 	default:
 	}
+}
+
+// passed has the next renewals say which run of a check passed last.
+func (l *lease) passed(run uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.beat.Run = max(l.beat.Run, run)
 }
 
 // attempt is one renewal.

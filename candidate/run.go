@@ -24,7 +24,11 @@ func Run(ctx context.Context, cfg Config, callbacks Callbacks) error {
 	if err := cfg.complete(&callbacks); err != nil {
 		return err
 	}
-	return newMember(ctx, cfg, callbacks).run(ctx)
+	m, err := newMember(ctx, cfg, callbacks)
+	if err != nil {
+		return err
+	}
+	return m.run(ctx)
 }
 
 // member is a candidate that takes part. Its loop alone changes what it knows.
@@ -33,6 +37,8 @@ type member struct {
 	callbacks Callbacks
 	logger    *slog.Logger
 	lease     *lease
+	health    *reporter
+	rest      *rest
 
 	life  context.Context // of everything, beyond the end of Run's own context until all has stopped
 	die   context.CancelCauseFunc
@@ -47,18 +53,19 @@ type member struct {
 	idle    map[string]<-chan struct{} // the newest tenure's, by component
 	pauses  map[string]time.Duration   // before the next work, by component
 	ending  bool                       // nothing begins any more
-
-	rest *rest // of what yielded
 }
 
-func newMember(ctx context.Context, cfg Config, callbacks Callbacks) *member {
-	m := &member{
+func newMember(ctx context.Context, cfg Config, callbacks Callbacks) (m *member, err error) {
+	m = &member{
 		cfg: cfg, callbacks: callbacks, inbox: make(chan func(*member), 16),
 		logger: cfg.Logger.With("candidate", cfg.Name, "group", cfg.Client.Group()), lease: newLease(&cfg),
 		live: map[string]*tenure{}, idle: map[string]<-chan struct{}{}, pauses: map[string]time.Duration{}, rest: newRest(cfg.clock),
 	}
+	if m.health, err = newReporter(m, cfg.Checks); err != nil {
+		return nil, fmt.Errorf("candidate: %w", err)
+	}
 	m.life, m.die = context.WithCancelCause(context.WithoutCancel(ctx))
-	return m
+	return m, nil
 }
 
 func (m *member) run(ctx context.Context) error {
@@ -69,6 +76,7 @@ func (m *member) run(ctx context.Context) error {
 			return nil
 		})
 	})
+	m.tasks.Go(func() { m.health.run(m.life) })
 	m.join()
 	if m.cfg.Elector != nil {
 		for _, component := range m.cfg.Components {
@@ -126,6 +134,7 @@ func (m *member) join() {
 func (m *member) stand(s client.Standing) {
 	m.lease.configure(&s.Policy)
 	m.rest.configure(&s.Policy)
+	m.health.stand(&s)
 	current := m.joined != 0 && !m.joining && s.Sequence >= m.joined
 	if current && s.Incarnation != m.cfg.Incarnation {
 		m.die(fmt.Errorf("%w: incarnation %s of %s", ErrReplaced, s.Incarnation, m.cfg.Name))

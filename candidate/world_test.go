@@ -1,6 +1,7 @@
 package candidate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -292,7 +293,7 @@ func standingOf(v *view.View, candidate string) client.Standing {
 	}
 	s.Policy = g.Policy
 	if k := g.Candidates[candidate]; k != nil {
-		s.Incarnation, s.Joined = k.Incarnation, k.Joined != 0
+		s.Incarnation, s.Joined, s.Health = k.Incarnation, k.Joined != 0, cmp.Or(k.Rank, "unknown")
 	}
 	for name, c := range g.Components {
 		t := c.Term
@@ -328,3 +329,5 @@ func elapse(d time.Duration) {
 func (w *world) say(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf("%9.3f "+format, append([]any{time.Since(w.began).Seconds()}, args...)...))
 }
+
+func keyOf(name string) alive.Key { return alive.Key{Group: group, Candidate: name} }
