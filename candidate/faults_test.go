@@ -162,7 +162,7 @@ func (u *used) kill() {
 func (c *chaos) play() {
 	defer func() {
 		if c.Failed() {
-			c.story()
+			c.tell(c.T)
 		}
 	}()
 	for range 12 + c.random.IntN(12) {
@@ -301,14 +301,5 @@ func fencing() porcupine.Model {
 			epoch := input.(use).epoch
 			return epoch >= state.(uint64), epoch
 		},
-	}
-}
-
-// story tells what has happened, for whoever looks into a failure.
-func (c *chaos) story() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, line := range c.log {
-		c.Log(line)
 	}
 }

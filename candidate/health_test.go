@@ -3,6 +3,7 @@ package candidate
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,8 +61,9 @@ func TestAFullDiskCostsTheTerm(t *testing.T) {
 
 		b.end()
 		<-b.done
+		require.Len(t, w.said(t, "yield"), 1, "it is not handed to a, and back to b, while b ends")
 		w.await(t, "a leads, being alone, with an alert", func(g *view.Group) bool {
-			return ledBy("a")(g) && len(g.Components["web"].Alerts) > 0 && g.Components["web"].Alerts[0].Name == "SoleUnhealthy"
+			return ledBy("a")(g) && slices.ContainsFunc(g.Components["web"].Alerts, func(a view.Alert) bool { return a.Name == "SoleUnhealthy" })
 		})
 		c := start(t, w, "c", newDisk().check)
 		w.await(t, "c leads", ledBy("c"))

@@ -244,6 +244,22 @@ func (m *member) busy() (busy []*tenure) {
 	return busy
 }
 
+// leaving says whether the candidate leaves now that the work of a term has ended: the journal closes the term with that,
+// and does not think of this candidate when it opens the next one.
+func (m *member) leaving(t *tenure) bool {
+	answer := make(chan bool, 1)
+	m.say(func(m *member) {
+		busy := m.busy()
+		answer <- m.ending && len(busy) == 1 && busy[0] == t
+	})
+	select {
+	case leaving := <-answer:
+		return leaving
+	case <-m.life.Done():
+		return false
+	}
+}
+
 // finish has everything stop, and leaves.
 func (m *member) finish(ctx context.Context) error {
 	m.ending = true

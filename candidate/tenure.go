@@ -47,7 +47,9 @@ func (t *tenure) lead() {
 	cause := context.Cause(t.term.ctx)
 	t.end(nil)
 	close(t.idle)
-	t.release(reason(err))
+	if !t.member.leaving(t) {
+		t.release(reason(err))
+	}
 	t.close(nil)
 	t.member.say(func(m *member) { m.ended(t, cause) })
 }

@@ -193,6 +193,7 @@ func (w *world) await(t *testing.T, what string, holds func(g *view.Group) bool)
 		select {
 		case <-changed:
 		case <-ctx.Done():
+			w.tell(t)
 			require.Fail(t, "it never came to it", what)
 		}
 	}
@@ -323,6 +324,15 @@ func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
 func elapse(d time.Duration) {
 	<-time.After(d)
 	synctest.Wait()
+}
+
+// tell tells what has happened, for whoever looks into a failure.
+func (w *world) tell(t *testing.T) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, line := range w.log {
+		t.Log(line)
+	}
 }
 
 // say notes something that happened.
