@@ -303,6 +303,13 @@ func (c *Core) Listen() {
 	}
 }
 
+// Deaf says that the keys are not watched any more, until Listen. As long nobody falls silent, no lease lapses, and no
+// tombstone is asked for; what was found to be over stays so.
+func (c *Core) Deaf() { c.live.deaf() }
+
+// Restless says whether something was heard that a Poll may draw conclusions from. Renewals of those who live are not.
+func (c *Core) Restless() bool { return c.active && len(c.live.next) > 0 }
+
 // Heard says what a liveness key was seen to show; at is the instance's own clock, which nothing can set. A revision
 // that is not above the newest one heard is passed over.
 func (c *Core) Heard(b Beat, at time.Duration) { c.live.heard(b, at) }

@@ -14,8 +14,9 @@ import (
 type Beat struct {
 	Group, Candidate string
 	Incarnation      string
-	Revision         uint64 // of the key; it rises with every change
-	Until            uint64 // of a tombstone; 0: a renewal
+	Revision         uint64        // of the key; it rises with every change
+	Lease            time.Duration // that the candidate counts on with this renewal; of a tombstone, with the one that was there before
+	Until            uint64        // of a tombstone; 0: a renewal
 }
 
 // Expiry asks for a tombstone in the place of a holder's liveness key, on condition that the key still has this
@@ -26,6 +27,7 @@ type Expiry struct {
 	Holder   view.Holder
 	Revision uint64
 	Until    uint64
+	Lease    time.Duration // of the renewal that the tombstone takes the place of
 }
 
 // liveness is what this instance has seen of the candidates' liveness keys since it began to act. Its times are those of
@@ -50,6 +52,7 @@ type candidate struct{ group, name string }
 type life struct {
 	holder view.Holder
 	moved  time.Duration // when it may have renewed its lease last
+	lease  time.Duration // that it counts on, by its newest renewal that was seen; the policy may have another one by now
 	quiet  bool          // that is a lease ago
 	spoke  time.Duration // when it gave any sign of life last
 	held   bool          // the key was seen to be its own
@@ -128,7 +131,9 @@ func (l *liveness) life(g *view.Group, name, incarnation string) *life {
 	beat, ok := l.keys[key]
 	x := &life{
 		holder: view.Holder{Group: g.Name, Candidate: name, Incarnation: incarnation}, moves: true, speaks: true, at: never, index: -1,
-		held: ok && beat.Incarnation == incarnation,
+	}
+	if ok && beat.Incarnation == incarnation {
+		x.held, x.lease = true, beat.Lease
 	}
 	l.lives[key] = append(l.lives[key], x)
 	l.soon(x)
@@ -212,6 +217,9 @@ func (l *liveness) listen() {
 	}
 }
 
+// deaf has nobody fall silent until listen is called.
+func (l *liveness) deaf() { l.watching, l.expiries = false, nil }
+
 // heard takes note of a key's newest revision.
 func (l *liveness) heard(b Beat, at time.Duration) {
 	key := candidate{b.Group, b.Candidate}
@@ -220,8 +228,15 @@ func (l *liveness) heard(b Beat, at time.Duration) {
 	}
 	l.keys[key] = b
 	for _, x := range l.lives[key] {
+		own := x.holder.Incarnation == b.Incarnation
+		if x.barred || own && (!x.held || x.lease != b.Lease) {
+			l.soon(x) // a tombstone can be asked for, or the lease ends at another time
+		}
 		x.barred = false
-		switch own := x.holder.Incarnation == b.Incarnation; {
+		if own {
+			x.lease = b.Lease
+		}
+		switch {
 		case own && b.Until == 0:
 			l.renewed(x, at)
 		case own:
@@ -229,7 +244,7 @@ func (l *liveness) heard(b Beat, at time.Duration) {
 		case x.held: // whose key was taken over finds another's, and stops
 			l.fenceOff(x, fence{l.view.Sequence(), at})
 		}
-		x.held = x.held || x.holder.Incarnation == b.Incarnation
+		x.held = x.held || own
 	}
 }
 
@@ -285,6 +300,9 @@ func (x *life) since(at time.Duration) time.Duration {
 
 // look brings what decisions are told up to date, and says when to look again; never, unless something happens.
 func (l *liveness) look(now time.Time, at time.Duration) time.Duration {
+	if !l.watching {
+		return never
+	}
 	next := l.next
 	l.next = nil
 	for _, x := range next {
@@ -343,7 +361,7 @@ func (l *liveness) inspectLease(g *view.Group, x *life, now time.Time, at time.D
 	if g.Policy.Election != policy.Managed {
 		return
 	}
-	end := x.moved + time.Duration(g.Policy.Lease.Duration)
+	end := x.moved + x.leaseBy(g)
 	if x.quiet = end <= at; !x.quiet {
 		x.wake(end)
 	}
@@ -351,6 +369,12 @@ func (l *liveness) inspectLease(g *view.Group, x *life, now time.Time, at time.D
 	if x.quiet || l.overstays(g, x, now, at) {
 		l.expire(g, x, at)
 	}
+}
+
+// leaseBy is how long a life may lead after a renewal: as its group's policy says, or longer where it has renewed last
+// before that was shortened.
+func (x *life) leaseBy(g *view.Group) time.Duration {
+	return max(time.Duration(g.Policy.Lease.Duration), x.lease)
 }
 
 // lost says whether a life's key was taken from it.
@@ -389,7 +413,10 @@ func (l *liveness) expire(g *view.Group, x *life, at time.Duration) {
 		x.fence = &fence{l.view.Sequence(), x.since(at)}
 		return
 	}
-	x.asked = &Expiry{Holder: x.holder, Revision: key.Revision, Until: l.view.Sequence()}
+	if !x.quiet && key.Incarnation != x.holder.Incarnation {
+		return // it may hold a revision of a bucket that was lost, which must not be taken for the tombstone's
+	}
+	x.asked = &Expiry{Holder: x.holder, Revision: key.Revision, Until: l.view.Sequence(), Lease: x.lease}
 	l.expiries = append(l.expiries, *x.asked)
 }
 
@@ -406,7 +433,7 @@ func (l *liveness) inspectFence(g *view.Group, x *life, now time.Time, at time.D
 	if f == nil || l.seen.Ended[x.holder].Sequence >= f.until {
 		return
 	}
-	if end := f.at + time.Duration(g.Policy.Lease.Duration); end > at {
+	if end := f.at + x.leaseBy(g); end > at {
 		x.wake(end)
 		return
 	}

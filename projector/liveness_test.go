@@ -722,3 +722,152 @@ func TestTheEndOfALeaseIsOnce(t *testing.T) {
 	b.after(time.Second)
 	require.Contains(t, b.kinds(0), "alert")
 }
+
+// long is a renewal by a candidate that counts on a longer lease than the policy has by now.
+func (b *bucket) long(name string, lease time.Duration) {
+	b.t.Helper()
+	b.put(Beat{Candidate: name, Incarnation: "1", Lease: lease})
+}
+
+// shorten has an operator make the group's leases short.
+func (b *bucket) shorten(to time.Duration) {
+	b.t.Helper()
+	rules := policy.Default()
+	rules.Election = policy.Managed
+	rules.Lease.Duration, rules.Lease.RenewEvery = policy.Duration(to), policy.Duration(to/3)
+	b.policy(rules)
+}
+
+// TestALeaseLastsAsLongAsItsHolderCountsOnIt has leases be made shorter after the holder's last renewal, of which it
+// may not have heard.
+func TestALeaseLastsAsLongAsItsHolderCountsOnIt(t *testing.T) {
+	b, d := led(t)
+	b.long("k1", 15*time.Second)
+	b.shorten(6 * time.Second)
+	b.after(15*time.Second - 1)
+	b.beat("k2")
+	require.Empty(t, d.asked)
+	b.after(1)
+	require.Len(t, d.asked, 1)
+	require.Equal(t, 15*time.Second, d.asked[0].Lease)
+	require.True(t, b.answer(d))
+	require.Equal(t, "k2", b.term(d).Candidate)
+}
+
+func TestARenewalWithAShorterLeaseCounts(t *testing.T) {
+	b, d := led(t)
+	b.long("k1", 15*time.Second)
+	b.shorten(6 * time.Second)
+	b.long("k1", 6*time.Second)
+	b.after(6 * time.Second)
+	require.Len(t, d.asked, 1)
+}
+
+// TestANewProjectorKnowsTheLease from what the key shows.
+func TestANewProjectorKnowsTheLease(t *testing.T) {
+	b, first := led(t)
+	b.long("k1", 15*time.Second)
+	b.shorten(6 * time.Second)
+	second := b.start(first.opts.Settings)
+	b.shorten(6 * time.Second)
+	b.listen(second)
+	b.after(15*time.Second - 1)
+	require.Empty(t, second.asked)
+	b.after(1)
+	require.NotEmpty(t, second.asked)
+}
+
+// TestAFenceLastsAsLongAsTheLease has the holder's key be taken from it, by a tombstone that tells what it counted on,
+// or by its next incarnation.
+func TestAFenceLastsAsLongAsTheLease(t *testing.T) {
+	for name, taken := range map[string]Beat{
+		"tombstone":   {Candidate: "k1", Incarnation: "1", Until: 1000, Lease: 15 * time.Second},
+		"incarnation": {Candidate: "k1", Incarnation: "2", Lease: 6 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, d := led(t)
+			b.shorten(6 * time.Second)
+			if taken.Until == 0 {
+				b.long("k1", 15*time.Second)
+			}
+			b.put(taken)
+			b.after(15*time.Second - 1)
+			b.beat("k2")
+			require.Equal(t, "k1", b.term(d).Candidate)
+			b.after(1)
+			require.Equal(t, "k2", b.term(d).Candidate)
+		})
+	}
+}
+
+// TestNobodyFallsSilentUnheard has the watch break, and come back.
+func TestNobodyFallsSilentUnheard(t *testing.T) {
+	b, d := led(t)
+	b.health("k1", "pass", 1)
+	d.Deaf()
+	b.after(time.Hour)
+	b.join("k3", "1")
+	b.after(time.Hour)
+	require.Empty(t, d.asked)
+	require.NotContains(t, b.kinds(0), "stale")
+	b.listen(d)
+	b.after(lease - 1)
+	require.Empty(t, d.asked)
+	b.after(1)
+	require.Len(t, d.asked, 1)
+	b.after(90 * time.Second)
+	require.Contains(t, b.kinds(0), "stale")
+}
+
+// TestNoTombstoneBeforeTheKeyIsKnown has the bucket be lost while a holder has to be forced out: its revision of the old
+// bucket may be the tombstone's in the new one.
+func TestNoTombstoneBeforeTheKeyIsKnown(t *testing.T) {
+	b, d := led(t)
+	b.policy(hasty())
+	b.transfer()
+	clear(b.keys)
+	b.after(10 * time.Second)
+	b.listen(d)
+	b.after(10 * time.Second)
+	require.Empty(t, d.asked)
+	b.beat("k1", "k2")
+	require.Len(t, d.asked, 1, "it has a revision of this bucket")
+	require.True(t, b.answer(d))
+
+	b, d = led(t)
+	b.policy(hasty())
+	b.transfer()
+	clear(b.keys)
+	b.listen(d)
+	b.after(lease)
+	require.Len(t, d.asked, 1, "its lease is over, whatever it holds")
+}
+
+// TestATombstoneIsAskedForAgainOnceTheKeyIsHeardOf has the answer come before the news.
+func TestATombstoneIsAskedForAgainOnceTheKeyIsHeardOf(t *testing.T) {
+	b, d := overstay(t)
+	b.deaf = true
+	b.beat("k1")
+	require.False(t, b.answer(d))
+	require.Empty(t, d.asked)
+	b.deaf = false
+	b.beat("k1")
+	require.Len(t, d.asked, 1)
+}
+
+func TestOnlyNewsMakeRestless(t *testing.T) {
+	b, d := led(t)
+	hear := func(name string) {
+		b.revision++
+		d.Heard(Beat{Group: "g", Candidate: name, Incarnation: "1", Revision: b.revision}, b.own())
+	}
+	hear("k1")
+	hear("k1")
+	require.False(t, d.Restless())
+	b.after(lease)
+	require.False(t, d.Restless())
+	hear("k2")
+	require.True(t, d.Restless(), "k2 can be chosen again")
+	d.Resign()
+	require.False(t, d.Restless())
+}

@@ -18,7 +18,7 @@ type alive struct {
 	revision uint64
 	keys     map[string]projector.Beat // by candidate
 	agents   map[string]*agent         // by candidate: the newest of each
-	leases   map[process]time.Time     // when each last renewed
+	leases   map[process]time.Time     // until when each may lead, by its last renewal
 	claims   map[claim]process         // who may believe that it leads what
 	muffled  string                    // the candidate of whose key no instance is told, or none
 }
@@ -105,9 +105,10 @@ func (w *world) beat(a *agent) {
 		return
 	}
 	a.owns = true
-	w.alive.put(projector.Beat{Group: group, Candidate: a.candidate, Incarnation: a.incarnation})
-	w.alive.leases[a.process] = w.now
-	a.next = w.now.Add(time.Duration(w.lease().RenewEvery))
+	lease := w.lease()
+	w.alive.put(projector.Beat{Group: group, Candidate: a.candidate, Incarnation: a.incarnation, Lease: time.Duration(lease.Duration)})
+	w.alive.leases[a.process] = w.now.Add(time.Duration(lease.Duration))
+	a.next = w.now.Add(time.Duration(lease.RenewEvery))
 }
 
 func (l *alive) put(b projector.Beat) {
@@ -123,8 +124,7 @@ func (l *alive) stops(p process) {
 
 // leased says whether a process may believe that its lease runs.
 func (w *world) leased(p process) bool {
-	at, ok := w.alive.leases[p]
-	return ok && at.Add(time.Duration(w.lease().Duration)).After(w.now)
+	return w.alive.leases[p].After(w.now)
 }
 
 // beats has every agent beat whose time has come.
@@ -163,7 +163,7 @@ func (w *world) expire(i *instance, e projector.Expiry) {
 	name := e.Holder.Candidate
 	written := w.alive.keys[name].Revision == e.Revision
 	if written {
-		w.alive.put(projector.Beat{Group: group, Candidate: name, Incarnation: e.Holder.Incarnation, Until: e.Until})
+		w.alive.put(projector.Beat{Group: group, Candidate: name, Incarnation: e.Holder.Incarnation, Until: e.Until, Lease: e.Lease})
 	}
 	i.core.Expired(e, written, w.own())
 }
