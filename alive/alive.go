@@ -7,10 +7,11 @@
 // that has not finds the tombstone with its next renewal, and stops. Clocks are never compared, only lengths of time: a
 // candidate counts its lease from before it sent a renewal, who ends it from after it saw one.
 //
-// The bucket may be lost with the servers that had it. Nothing follows from a key that is missing.
+// The bucket may be lost with the servers that had it, and is made anew. Nothing follows from a key that is missing.
 package alive
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/leadership-journal/journald/policy"
@@ -24,8 +25,13 @@ type Key struct{ Group, Candidate string }
 
 // Heartbeat is the value of a key: a renewal, or where Until is set a tombstone.
 type Heartbeat struct {
-	Incarnation string          `json:"incarnation"`    // of the candidate
-	Lease       policy.Duration `json:"lease,omitzero"` // for which the candidate will count on this renewal; 0: it holds none
+	Incarnation string `json:"incarnation"` // of the candidate
+
+	// Lease is for how long the candidate will count on this renewal, 0: it holds none. From when it has sent one that is
+	// shorter than the one before, it counts on no more than that, whatever becomes of it. A tombstone has the lease of the
+	// renewal in whose place it stands.
+	Lease policy.Duration `json:"lease,omitzero"`
+
 	Run         uint64          `json:"run,omitzero"`   // the last passing run of its checks; information only
 	Until       uint64          `json:"until,omitzero"` // of a tombstone: the terms granted up to this record have ended, no newer one
 }
@@ -35,6 +41,10 @@ type Entry struct {
 	Heartbeat
 	Revision uint64 `json:"revision"`
 }
+
+// ErrUnknownOutcome is wrapped by the error of a write that may have been carried out, or may still be. What stands in
+// the key by then says which.
+var ErrUnknownOutcome = errors.New("outcome unknown")
 
 // Conflict is the error of a write whose key has another revision than the writer had seen. Nothing was written.
 type Conflict struct {

@@ -24,6 +24,28 @@ func Key(group, name string) string {
 	return strings.ReplaceAll(token(group)+"."+token(name), "%", "=")
 }
 
+// ParseKey is the inverse of Key. What is none of its results is not ok.
+func ParseKey(key string) (group, name string, ok bool) {
+	first, second, _ := strings.Cut(key, ".")
+	group, name = unescape(first), unescape(second)
+	return group, name, Key(group, name) == key
+}
+
+// unescape takes a token of a key for what it stands for. Of what is none it gives something else.
+func unescape(token string) string {
+	b := make([]byte, 0, len(token))
+	for i := 0; i < len(token); i++ {
+		c := token[i]
+		if c == '=' && i+2 < len(token) {
+			high, low := strings.IndexByte(hexUpper, token[i+1]), strings.IndexByte(hexUpper, token[i+2])
+			c = byte(high<<4 | low)
+			i += 2
+		}
+		b = append(b, c)
+	}
+	return string(b)
+}
+
 func token(name string) string {
 	if name == "" {
 		return noName

@@ -70,6 +70,21 @@ func TestKeysAreValidAndTellNamesApart(t *testing.T) {
 		require.Len(t, tokens, 2)
 		require.NotContains(t, tokens, "")
 		require.Equal(t, []string{group, name}, []string{unescape(tokens[0]), unescape(tokens[1])})
+		gotGroup, gotName, ok := journal.ParseKey(key)
+		require.Equal(t, []any{group, name, true}, []any{gotGroup, gotName, ok})
+	})
+}
+
+func TestWhatIsNoKey(t *testing.T) {
+	for _, key := range []string{"", ".", "g", "g.", ".n", "g.n.x", "g.a b", "g.a=2e", "g.a=2", "g.=", "g.=ZZ", "g.a=61", "g.a%2E", "=2.n"} {
+		_, _, ok := journal.ParseKey(key)
+		require.False(t, ok, key)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.StringMatching(`[a-z=.0-9A-F%_]{0,12}`).Draw(t, "text")
+		if group, name, ok := journal.ParseKey(text); ok {
+			require.Equal(t, text, journal.Key(group, name))
+		}
 	})
 }
 

@@ -143,21 +143,23 @@ func (c *NATSNodes) StopNode(name string) {
 	c.nodes[i] = nil
 }
 
-// StartNode starts a stopped node again, at the same address and with its store, and returns when all running
-// nodes follow one meta leader.
-func (c *NATSNodes) StartNode(name string) {
+// StartNode starts stopped nodes again, each at the same address and with its store, and returns when all running
+// nodes follow one meta leader. Where most have stopped that takes several at once.
+func (c *NATSNodes) StartNode(names ...string) {
 	c.tb.Helper()
-	i := c.index(name)
-	if c.nodes[i] != nil {
-		c.tb.Fatalf("NATS node %s runs already", name)
-	}
-	node, err := startNode(c.options[i])
-	if err == nil {
+	for _, name := range names {
+		i := c.index(name)
+		if c.nodes[i] != nil {
+			c.tb.Fatalf("NATS node %s runs already", name)
+		}
+		node, err := startNode(c.options[i])
+		if err != nil {
+			c.tb.Fatalf("starting NATS node %s again: %v", name, err)
+		}
 		c.nodes[i] = node
-		err = c.awaitMeta()
 	}
-	if err != nil {
-		c.tb.Fatalf("starting NATS node %s again: %v", name, err)
+	if err := c.awaitMeta(); err != nil {
+		c.tb.Fatalf("starting NATS nodes %v again: %v", names, err)
 	}
 }
 

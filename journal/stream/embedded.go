@@ -225,7 +225,7 @@ func networkPermissions() *server.Permissions {
 	for _, verb := range []string{"DELETE", "PURGE", "UPDATE", "RESTORE", "MSG.DELETE"} {
 		deny = append(deny, "$JS.API.STREAM."+verb+"."+Name)
 	}
-	for _, bucket := range []string{"KV_leaders", "KV_" + LeaseBucket} {
+	for _, bucket := range []string{"KV_leaders", "KV_alive", "KV_" + LeaseBucket} {
 		deny = append(deny, "$JS.API.STREAM.DELETE."+bucket, "$JS.API.STREAM.PURGE."+bucket)
 	}
 	return &server.Permissions{Publish: &server.SubjectPermission{Deny: deny}}
