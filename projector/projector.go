@@ -39,6 +39,7 @@ type Config struct {
 	Lease    Lease
 	Connect  Connect // makes the targets that groups describe
 	Leaders  Leaders // the built-in key-value bucket; nil: none
+	Alive    Alive   // the candidates' liveness keys; nil: nobody is known to fall silent, and no lease ends
 	Settings Settings
 	Meter    Meter // nil: none
 	Logger   *slog.Logger
@@ -85,6 +86,8 @@ type Projector struct {
 	retarget bool      // a group's targets may have changed since they were last looked at
 	settings chan Settings
 	inbox    chan func() // what goroutines have to say, run by the loop
+	sounds   chan sound  // what is heard of the liveness keys
+	hearing  hearing     // of the loop
 	tasks    sync.WaitGroup
 }
 
@@ -93,7 +96,10 @@ func New(cfg Config) (*Projector, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	p := &Projector{cfg: cfg, changed: make(chan struct{}), settings: make(chan Settings), inbox: make(chan func(), 256), began: time.Now()}
+	p := &Projector{
+		cfg: cfg, changed: make(chan struct{}), settings: make(chan Settings), inbox: make(chan func(), 256), sounds: make(chan sound),
+		began: time.Now(),
+	}
 	p.targets = newTargets(cfg.Connect)
 	p.complaints, p.sightings = newComplaints(cfg.Logger), newSightings(cfg.Logger)
 	p.status.Instance = cfg.Instance
@@ -181,6 +187,9 @@ func (p *Projector) Run(ctx context.Context) error {
 	records := make(chan []journal.Record)
 	p.spawn(func() { cancel(p.follow(ctx, records)) })
 	p.spawn(func() { p.contend(ctx, last) })
+	if p.cfg.Alive != nil {
+		p.spawn(func() { p.listen(ctx) })
+	}
 	p.loop(ctx, records)
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -215,6 +224,8 @@ func (p *Projector) follow(ctx context.Context, records chan<- []journal.Record)
 func (p *Projector) loop(ctx context.Context, records <-chan []journal.Record) {
 	acting := newActing(ctx)
 	defer acting.stop()
+	p.hearing = newHearing(ctx)
+	defer func() { p.hearing.cancel() }()
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for {
@@ -224,6 +235,10 @@ func (p *Projector) loop(ctx context.Context, records <-chan []journal.Record) {
 		case say := <-p.inbox:
 			p.locked(say)
 			p.drain()
+		case s := <-p.sounds:
+			if !p.hear(ctx, s) {
+				continue
+			}
 		case s := <-p.settings:
 			p.locked(func() { p.core.Configure(s) })
 		case <-timer.C:
@@ -309,6 +324,10 @@ func (p *Projector) act(a *acting, timer *time.Timer) {
 	for _, push := range work.Pushes {
 		p.spawn(func() { p.push(ctx, push) })
 	}
+	hearing := p.hearing.ctx
+	for _, e := range work.Expiries {
+		p.spawn(func() { p.expire(ctx, hearing, e) })
+	}
 	if work.Barrier {
 		p.spawn(func() { p.barrier(ctx) })
 	}
@@ -320,8 +339,14 @@ func (p *Projector) act(a *acting, timer *time.Timer) {
 	if !work.Wake.IsZero() {
 		wait = min(wait, max(work.Wake.Sub(now), 0))
 	}
+	if wait > 0 {
+		wait = max(wait, together)
+	}
 	timer.Reset(wait)
 }
+
+// together is how far apart deadlines may be that are met in one round: there are as many as candidates.
+const together = 5 * time.Millisecond
 
 // tick is how often the loop comes round when nothing happens, which is what liveness is judged by.
 const tick = time.Second
