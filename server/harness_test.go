@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leadership-journal/journald/adapters/kv"
+	"github.com/leadership-journal/journald/alive"
 	"github.com/leadership-journal/journald/internal/api"
 	"github.com/leadership-journal/journald/internal/records"
 	"github.com/leadership-journal/journald/journal"
@@ -39,6 +40,7 @@ type options struct {
 	connect  projector.Connect
 	size     func(context.Context) (server.Size, error)
 	reload   func(context.Context) error
+	alive    server.Alive
 	writing  time.Duration // how long an answer may take
 }
 
@@ -62,11 +64,16 @@ func start(tb testing.TB, o options) *harness {
 	require.NoError(tb, err)
 	bucket, err := kv.Open(opening, h.log.JetStream(), kv.Options{Logger: logger})
 	require.NoError(tb, err)
+	keys, err := alive.Open(opening, h.log.JetStream(), alive.Options{Logger: logger})
+	require.NoError(tb, err)
+	if o.alive == nil {
+		o.alive = keys
+	}
 	metrics, err := server.NewMetrics(h.registry, server.MetricsOptions{MaxSeries: 100, Version: "test", Revision: "none"})
 	require.NoError(tb, err)
 	h.projector, err = projector.New(projector.Config{
 		Instance: "test", Log: h.log, Lease: h.log.NewLease(2 * time.Second), Connect: o.connect, Leaders: bucket.Target,
-		Settings: o.settings, Meter: metrics, Logger: logger,
+		Alive: keys, Settings: o.settings, Meter: metrics, Logger: logger,
 	})
 	require.NoError(tb, err)
 	if o.size == nil {
@@ -76,7 +83,7 @@ func start(tb testing.TB, o options) *harness {
 		}
 	}
 	s, err := server.New(ctx, server.Options{
-		Log: h.log, Reader: records.New(h.log.JetStream(), stream.Name), Projector: h.projector, Metrics: metrics, Gatherer: h.registry,
+		Log: h.log, Reader: records.New(h.log.JetStream(), stream.Name), Projector: h.projector, Alive: o.alive, Metrics: metrics, Gatherer: h.registry,
 		Size: o.size, Reload: o.reload, Logger: logger, Durability: func() (bool, string) { return true, "test" },
 	})
 	require.NoError(tb, err)

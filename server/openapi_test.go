@@ -68,6 +68,7 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	h.say(grantS1, confirmS1, `{"kind":"join","group":"flink","candidate":"jm-1","incarnation":"1","components":["rest"]}`,
 		strings.Replace(confirmS1, "S1", "S9", 1))
 	const component = "/v1/groups/{group}/components/{component}"
+	const candidate = "/v1/groups/{group}/candidates/{candidate}/alive"
 	for _, c := range []struct {
 		method, path, target, body string
 		status                     int
@@ -87,6 +88,9 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"GET", component + "/leader", "/v1/groups/flink/components/rest/leader", "", 200},
 		{"GET", component + "/leader", "/v1/groups/flink/components/rest/leader?candidate=x", "", 503},
 		{"GET", component + "/history", "/v1/groups/flink/components/rest/history", "", 200},
+		{"PUT", candidate, "/v1/groups/flink/candidates/jm-1/alive", heartbeat("1", 0), 200},
+		{"PUT", candidate, "/v1/groups/flink/candidates/jm-1/alive", heartbeat("2", 0), 409},
+		{"PUT", candidate, "/v1/groups/flink/candidates/jm-1/alive", "{}", 400},
 		{"POST", "/-/reload", "/-/reload", "", 409},
 	} {
 		a := h.do(c.method, c.target, "", c.body)

@@ -21,6 +21,7 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/events/{sequence}", s.getEvent},
 		{"GET", "/v1/groups", s.getGroups},
 		{"GET", "/v1/groups/{group}", s.getGroup},
+		{"PUT", "/v1/groups/{group}/candidates/{candidate}/alive", s.putAlive},
 		{"GET", component, s.getComponent},
 		{"GET", component + "/leader", s.getLeader},
 		{"OPTIONS", component + "/leader", s.leaderOptions},

@@ -36,6 +36,7 @@ type Options struct {
 	Log       Log
 	Reader    Reader
 	Projector *projector.Projector
+	Alive     Alive
 	Metrics   *Metrics
 	Gatherer  prometheus.Gatherer                 // what /metrics shows
 	Size      func(context.Context) (Size, error) // of the log, by its leader; asked every second
@@ -48,8 +49,8 @@ type Options struct {
 
 func (o *Options) validate() error {
 	switch {
-	case o.Log == nil, o.Reader == nil, o.Projector == nil, o.Size == nil, o.Durability == nil:
-		return errors.New("server: a log, a reader, a projector, a size and a durability are needed")
+	case o.Log == nil, o.Reader == nil, o.Projector == nil, o.Alive == nil, o.Size == nil, o.Durability == nil:
+		return errors.New("server: a log, a reader, a projector, a bucket of liveness keys, a size and a durability are needed")
 	case o.Metrics == nil, o.Gatherer == nil, o.Logger == nil:
 		return errors.New("server: metrics, a gatherer and a logger are needed")
 	}

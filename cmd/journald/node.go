@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 
 	"github.com/leadership-journal/journald/adapters/kv"
+	"github.com/leadership-journal/journald/alive"
 	"github.com/leadership-journal/journald/config"
 	"github.com/leadership-journal/journald/internal/records"
 	"github.com/leadership-journal/journald/journal/stream"
@@ -38,6 +39,7 @@ type node struct {
 
 	log       *stream.Log
 	leaders   *kv.Bucket
+	alive     *alive.Bucket
 	targets   *connector
 	projector *projector.Projector
 	server    *server.Server
@@ -62,6 +64,9 @@ func (n *node) open(ctx context.Context) error {
 	if n.leaders, err = kv.Open(opening, n.log.JetStream(), kv.Options{Replicas: options.Replicas, Logger: n.logger}); err != nil {
 		return unreachable(fmt.Errorf("open the key-value bucket: %w", err))
 	}
+	if n.alive, err = alive.Open(opening, n.log.JetStream(), alive.Options{Replicas: options.Replicas, Logger: n.logger}); err != nil {
+		return unreachable(fmt.Errorf("open the bucket of liveness keys: %w", err))
+	}
 	last, err := n.log.Last(opening)
 	if err != nil {
 		return unreachable(fmt.Errorf("read the journal: %w", err))
@@ -84,14 +89,14 @@ func (n *node) wire(ctx context.Context, registry *prometheus.Registry, metrics 
 	}
 	n.projector, err = projector.New(projector.Config{
 		Instance: n.effective.Instance, Log: n.log, Lease: n.log.NewLease(leaseTime), Connect: n.targets.connect, Leaders: n.leaders.Target,
-		Settings: n.effective.Settings(), Meter: metrics, Logger: n.logger, Seed: rand.Uint64(),
+		Alive: n.alive, Settings: n.effective.Settings(), Meter: metrics, Logger: n.logger, Seed: rand.Uint64(),
 	})
 	if err != nil {
 		return err
 	}
 	options := server.Options{
 		Log: n.log, Reader: records.New(n.log.JetStream(), stream.Name), Projector: n.projector,
-		Metrics: metrics, Gatherer: registry, Size: n.size, Durability: n.durability, Logger: n.logger,
+		Alive: n.alive, Metrics: metrics, Gatherer: registry, Size: n.size, Durability: n.durability, Logger: n.logger,
 	}
 	if n.sources.File != "" {
 		options.Reload = n.reload

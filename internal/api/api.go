@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/leadership-journal/journald/alive"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/policy"
 	"github.com/leadership-journal/journald/view"
@@ -203,6 +204,19 @@ type PushState struct {
 	Drifts     int             `json:"drifts,omitzero"` // times that it was seen to show something else
 }
 
+// Heartbeat renews a candidate's liveness key.
+type Heartbeat struct {
+	Incarnation string          `json:"incarnation"`
+	Revision    uint64          `json:"revision,omitzero"` // that the key must have; 0: there must be none
+	Lease       policy.Duration `json:"lease,omitzero"`    // for which the candidate will count on this renewal; 0: it holds none
+	Run         uint64          `json:"run,omitzero"`      // the last passing run of its checks; information only
+}
+
+// Renewed answers a heartbeat.
+type Renewed struct {
+	Revision uint64 `json:"revision"` // to renew next
+}
+
 // Problem says why a request was refused, as in RFC 9457.
 type Problem struct {
 	Type   string       `json:"type"` // urn:journald:problem:<code>
@@ -211,6 +225,9 @@ type Problem struct {
 	Detail string       `json:"detail,omitzero"`
 	Errors []FieldError `json:"errors,omitempty"` // what is wrong with the input, all of it
 	Events []Ack        `json:"events,omitempty"` // what was stored nevertheless, where waiting for more failed
+
+	// Found is what stands in a liveness key that could not be renewed, where that is a conflict. Missing: there is no key.
+	Found *alive.Entry `json:"found,omitzero"`
 }
 
 // FieldError says what is wrong with one member of the input.
