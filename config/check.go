@@ -137,10 +137,18 @@ func (c *checker) policy(key string, p *policy.Policy) {
 		field, problem, _ := strings.Cut(err.Error(), ": ")
 		c.fail(key+"."+field, "%s", problem)
 	}
-	if p.Election == policy.Managed {
-		c.fail(key+".election", "managed is not in this version, which publishes what the group's own elector decided; say external")
+	if lease := p.Lease.Duration; p.Election == policy.Managed && c.e.NATS.clustered() && 0 < lease && lease < shortestLease {
+		c.fail(key+".lease.duration", "%s is shorter than %s, and the journal is on a cluster of NATS servers, or may be: when the leader of a "+
+			"stream is killed nothing is stored for 4.3 to 7.5 s, and no lease renewed; say %s or more", lease, shortestLease, shortestLease)
 	}
 }
+
+// shortestLease is that of a managed group whose keys are on a cluster: as long as a new leader takes, as measured with
+// NATS 2.15, and the time for a renewal.
+const shortestLease = policy.Duration(10 * time.Second)
+
+// clustered says whether the journal's streams may have to elect a leader.
+func (n *NATS) clustered() bool { return !n.Embedded || !n.Cluster.empty() || n.Replicas > 1 }
 
 func (c *checker) groups() {
 	seen := map[string]bool{}

@@ -149,10 +149,9 @@ func TestProblems(t *testing.T) {
 			`journald.yaml:3: groups[1].name: there are two groups named "a"`, `journald.yaml:4: groups[2].name: the group "b c"`,
 			"journald.yaml:6: groups[3].targets[0]: zk is no kind", "groups[3].targets[1].name: \"t\" names two targets",
 		}},
-		"not in this version": {"auth: {}\ntls: {}\npartitions: 3\ndefaults: {policy: {election: managed}}\n", []string{
+		"not in this version": {"auth: {}\ntls: {}\npartitions: 3\n", []string{
 			"journald.yaml:1: auth: is not in this version", "journald.yaml:2: tls: is not in this version",
 			"journald.yaml:3: partitions: is not in this version",
-			"journald.yaml:4: defaults.policy.election: managed is not in this version",
 		}},
 		"ZooKeeper": {"zookeeper:\n  servers: [nowhere]\n  sessionTimeout: 1ms\n  acl: closed\n  credentials: f\n", []string{
 			"journald.yaml:2: zookeeper.servers: nowhere is no server", "journald.yaml:3: zookeeper.sessionTimeout: is not between",
@@ -185,6 +184,34 @@ func TestProblems(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestLeasesOutlastTheElectionOfALeader where the journal's streams have one to elect.
+func TestLeasesOutlastTheElectionOfALeader(t *testing.T) {
+	const (
+		elsewhere = "nats: {url: nats://a:4222, maxBytes: 1GB}\n"
+		cluster   = "nats: {replicas: 3, cluster: {name: c, listen: 127.0.0.1:6222, routes: ['nats://b:6222']}}\n"
+		short     = "lease: {duration: 9999ms, renewEvery: 1s, releaseWithin: 5s}"
+		enough    = "lease: {duration: 10s, renewEvery: 3s, releaseWithin: 5s}"
+	)
+	group := func(election, lease string) string {
+		return "groups:\n- name: a\n  policy: {election: " + election + ", " + lease + "}\n"
+	}
+	for _, good := range []string{
+		group("managed", short), elsewhere + group("managed", enough), cluster + group("managed", enough), elsewhere + group("external", short),
+		elsewhere + "defaults: {policy: {election: managed}}\n",
+	} {
+		_, err := load(t, good)
+		require.NoError(t, err, good)
+	}
+	for _, where := range []string{elsewhere, cluster} {
+		_, err := load(t, where+group("managed", short))
+		require.ErrorContains(t, err, "journald.yaml:4: groups[0].policy.lease.duration: 9.999s is shorter than 10s, and the journal is on a cluster")
+		_, err = load(t, where+"defaults: {policy: {election: managed, "+short+"}}\n")
+		require.ErrorContains(t, err, "journald.yaml:2: defaults.policy.lease.duration: 9.999s is shorter than 10s")
+	}
+	_, err := load(t, elsewhere+"defaults: {policy: {"+short+"}}\n"+group("managed", "flapping: 3"))
+	require.ErrorContains(t, err, "groups[0].policy.lease.duration", "the defaults are the group's too")
 }
 
 func TestInsecureIsAChoice(t *testing.T) {
