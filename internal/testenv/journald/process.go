@@ -2,6 +2,7 @@ package journald
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -228,3 +229,24 @@ func (p *Process) Resident() uint64 {
 	}
 	return kib << 10
 }
+
+// CPU is the processor time that the process has used; 0 where the system does not say, as only Linux does.
+func (p *Process) CPU() time.Duration {
+	p.tb.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.cmd.Process.Pid))
+	if errors.Is(err, os.ErrNotExist) {
+		return 0
+	}
+	var user, system time.Duration
+	if err == nil {
+		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from the third on, as proc(5) counts them
+		_, err = fmt.Sscan(strings.Join(fields[11:13], " "), &user, &system)
+	}
+	if err != nil {
+		p.tb.Fatalf("reading how much processor time journald has used: %v", err)
+	}
+	return (user + system) * (time.Second / clockTicks)
+}
+
+// clockTicks are those of a second in /proc, on every platform that Go runs on.
+const clockTicks = 100
