@@ -32,8 +32,8 @@ type Heartbeat struct {
 	// renewal in whose place it stands.
 	Lease policy.Duration `json:"lease,omitzero"`
 
-	Run         uint64          `json:"run,omitzero"`   // the last passing run of its checks; information only
-	Until       uint64          `json:"until,omitzero"` // of a tombstone: the terms granted up to this record have ended, no newer one
+	Run   uint64 `json:"run,omitzero"`   // the last passing run of its checks; information only
+	Until uint64 `json:"until,omitzero"` // of a tombstone: the terms granted up to this record have ended, no newer one
 }
 
 // Entry is what a key shows.

@@ -18,7 +18,7 @@ import (
 
 const limit = 30 * time.Second
 
-var k1 = alive.Key{Group: "flink.prod", Candidate: "jm/1"} //nolint:gochecknoglobals // a constant
+var k1 = alive.Key{Group: "flink.prod", Candidate: "jm/1"}
 
 func beat(incarnation string) alive.Heartbeat {
 	return alive.Heartbeat{Incarnation: incarnation, Lease: policy.Duration(15 * time.Second)}

@@ -237,6 +237,29 @@ func TestMetrics(t *testing.T) {
 	require.NotContains(t, text, "journald_leader_info{", "nobody leads any more")
 }
 
+func TestHealthOfCandidates(t *testing.T) {
+	h := start(t, options{})
+	for name, status := range map[string]string{"a": "pass", "b": "fail", "c": "", "d": "pass"} {
+		h.say(fmt.Sprintf(`{"kind":"join","group":"g","candidate":%q,"incarnation":"1","components":["rest"]}`, name))
+		for run := 1; run <= 3 && status != ""; run++ {
+			h.say(fmt.Sprintf(`{"kind":"health","group":"g","candidate":%q,"incarnation":"1","check":"disk","status":%q,"run":%d}`, name, status, run))
+		}
+	}
+	h.say(`{"kind":"leave","group":"g","candidate":"d","incarnation":"1"}`)
+	text := h.do("GET", "/metrics", "", "").body
+	for name, value := range map[string]string{"a": "1", "b": "0", "c": "-1"} {
+		require.Contains(t, text, fmt.Sprintf("journald_candidate_health{candidate=%q,group=\"g\"} %s\n", name, value))
+	}
+	require.NotContains(t, text, `candidate="d"`)
+
+	var events []string
+	for i := range 150 {
+		events = append(events, fmt.Sprintf(`{"kind":"join","group":"h","candidate":"k%d","incarnation":"1","components":["rest"]}`, i))
+	}
+	h.say(events...)
+	require.Equal(t, 100, strings.Count(h.do("GET", "/metrics", "", "").body, "journald_candidate_health{"))
+}
+
 func TestSeriesAreLimited(t *testing.T) {
 	h := start(t, options{})
 	var events []string

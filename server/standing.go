@@ -1,6 +1,8 @@
 package server
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +16,7 @@ type standing struct {
 
 	lastSequence, bytes, maxBytes, applied, active, lag *prometheus.Desc
 	leaderInfo, leaderEpoch, leaderless, alerts, master *prometheus.Desc
+	health                                              *prometheus.Desc
 	targets                                             *targetStanding
 }
 
@@ -29,7 +32,9 @@ func newStanding(m *Metrics) *standing {
 		leaderInfo:   desc("leader_info", "1, with the holder of the open term as a label.", "group", "component", "candidate"),
 		leaderEpoch:  desc("leader_epoch", "Epoch of the newest term.", "group", "component"),
 		leaderless:   desc("leaderless_seconds_total", "Time in which nobody led though somebody could.", "group", "component"),
-		alerts:       desc("alerts_active", "1 for each alert that is active.", "name", "group", "component"),
+		health: desc("candidate_health", "1 where the checks of a candidate that has joined pass, 0 where they fail, -1 where that is not known.",
+			"group", "candidate"),
+		alerts: desc("alerts_active", "1 for each alert that is active.", "name", "group", "component"),
 		master: prometheus.NewDesc("leader_election_master_status", "1 where this instance acts, as client-go has it.",
 			[]string{"name"}, nil),
 		targets: newTargetStanding(),
@@ -44,7 +49,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 func (s *standing) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		s.lastSequence, s.bytes, s.maxBytes, s.applied, s.active, s.lag,
-		s.leaderInfo, s.leaderEpoch, s.leaderless, s.alerts, s.master,
+		s.leaderInfo, s.leaderEpoch, s.leaderless, s.health, s.alerts, s.master,
 	} {
 		ch <- d
 	}
@@ -101,7 +106,36 @@ func (s *standing) collectView(v *view.View, ch chan<- prometheus.Metric) {
 			s.collectComponent(ch, g, c)
 		}
 	}
+	s.collectHealth(v, ch)
 	s.targets.collect(v, s.metrics.target, ch)
+}
+
+// collectHealth says it of so many candidates as components may have series, the same ones each time while nobody joins.
+func (s *standing) collectHealth(v *view.View, ch chan<- prometheus.Metric) {
+	left := s.metrics.opts.MaxSeries
+	groups := v.Groups()
+	for _, group := range slices.Sorted(maps.Keys(groups)) {
+		candidates := groups[group].Candidates
+		for _, name := range slices.Sorted(maps.Keys(candidates)) {
+			if candidates[name].Joined == 0 {
+				continue
+			}
+			if left--; left < 0 {
+				return
+			}
+			ch <- prometheus.MustNewConstMetric(s.health, prometheus.GaugeValue, healthValue(candidates[name].Rank), group, name)
+		}
+	}
+}
+
+func healthValue(rank string) float64 {
+	switch rank {
+	case "pass":
+		return 1
+	case "fail":
+		return 0
+	}
+	return -1
 }
 
 func (s *standing) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c *view.Component) {

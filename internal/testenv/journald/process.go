@@ -237,7 +237,7 @@ func (p *Process) CPU() time.Duration {
 	if errors.Is(err, os.ErrNotExist) {
 		return 0
 	}
-	var user, system time.Duration
+	var user, system uint64
 	if err == nil {
 		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // from the third on, as proc(5) counts them
 		_, err = fmt.Sscan(strings.Join(fields[11:13], " "), &user, &system)
@@ -245,7 +245,7 @@ func (p *Process) CPU() time.Duration {
 	if err != nil {
 		p.tb.Fatalf("reading how much processor time journald has used: %v", err)
 	}
-	return (user + system) * (time.Second / clockTicks)
+	return time.Duration(user+system) * (time.Second / clockTicks)
 }
 
 // clockTicks are those of a second in /proc, on every platform that Go runs on.
