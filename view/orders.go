@@ -207,6 +207,9 @@ func (f *fold) alert(d *journal.Alert) Result {
 	if active(*list, d.Name) {
 		return f.result(Duplicate, "")
 	}
+	if d.Name == yieldBlocked && f.c != nil && (f.c.Term == nil || f.c.Term.Held == 0) {
+		return f.result(Void, "nobody holds on to a term: the hold decided with it had no force")
+	}
 	*list = append(*list, Alert{Name: d.Name, Reason: d.Reason, Sequence: f.r.Sequence, Since: f.v.time})
 	f.wide = f.c == nil
 	return f.applied()

@@ -102,6 +102,8 @@ func (s *teller) line(line string) []string {
 		return nil
 	case "decide":
 		return s.decide()
+	case "before": // what was decided before it is stored after it
+		return s.overtake(strings.TrimPrefix(line, "before "))
 	case "quiet", "lapsed", "ended", "heard":
 		s.watch(verb, w.next(), w.option("incarnation", "1"))
 		return nil
@@ -139,6 +141,21 @@ func (s *teller) decide() (said []string) {
 	}
 	require.Fail(s.t, "what is decided never comes to an end")
 	return nil
+}
+
+// overtake has a line come between a decision and its records.
+func (s *teller) overtake(line string) []string {
+	all := s.v.Decide(s.now, s.live, never)
+	require.NotEmpty(s.t, all)
+	said := s.line(line)
+	epoch, _ := s.v.Projector()
+	for _, p := range all {
+		for _, e := range p.Events("projector/p", epoch, s.now) {
+			said = append(said, s.describe(&e))
+			said = append(said, s.record(e)...)
+		}
+	}
+	return said
 }
 
 // watch has the projector see, or miss, a candidate's signs of life.

@@ -17,6 +17,9 @@ func (f *fold) grant(d *journal.Grant) Result {
 	if why := f.voidIfDecided(d.Decision); why != "" {
 		return f.result(Void, why)
 	}
+	if d.Decision != nil && c.Term != nil && c.Term.Session != d.Session {
+		return f.result(Void, "the term that it was to follow is still open: the revoke decided with it had no force")
+	}
 	if d.Decision == nil && f.g.Policy.Election == policy.Managed {
 		return f.result(Invalid, "the group's election is managed: the projector grants")
 	}
