@@ -28,8 +28,8 @@ type Heartbeat struct {
 	Incarnation string `json:"incarnation"` // of the candidate
 
 	// Lease is for how long the candidate will count on this renewal, 0: it holds none. From when it has sent one that is
-	// shorter than the one before, it counts on no more than that, whatever becomes of it. A tombstone has the lease of the
-	// renewal in whose place it stands.
+	// shorter than the one before, it counts on no more than that, whatever becomes of it. Of a tombstone it is what the
+	// candidate may have counted on with the last renewal before.
 	Lease policy.Duration `json:"lease,omitzero"`
 
 	Run   uint64 `json:"run,omitzero"`   // the last passing run of its checks; information only

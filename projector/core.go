@@ -163,6 +163,9 @@ func (c *Core) Apply(r *journal.Record) view.Result {
 		c.tookOver(r.Sequence)
 		return result
 	}
+	if _, ok := r.Event.Data.(*journal.Policy); ok && result.Verdict == view.Applied {
+		c.live.rule(result.Group)
+	}
 	if id, ok := c.stored[r.Sequence]; ok {
 		delete(c.stored, r.Sequence)
 		c.folded(id)

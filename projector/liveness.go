@@ -15,7 +15,7 @@ type Beat struct {
 	Group, Candidate string
 	Incarnation      string
 	Revision         uint64        // of the key; it rises with every change
-	Lease            time.Duration // that the candidate counts on with this renewal; of a tombstone, with the one that was there before
+	Lease            time.Duration // that the candidate counts on with this renewal; of a tombstone, with the last one before
 	Until            uint64        // of a tombstone; 0: a renewal
 }
 
@@ -27,7 +27,7 @@ type Expiry struct {
 	Holder   view.Holder
 	Revision uint64
 	Until    uint64
-	Lease    time.Duration // of the renewal that the tombstone takes the place of
+	Lease    time.Duration // that the holder may count on, for whoever finds the tombstone
 }
 
 // liveness is what this instance has seen of the candidates' liveness keys since it began to act. Its times are those of
@@ -36,7 +36,8 @@ type liveness struct {
 	view     *view.View
 	watching bool
 
-	keys map[candidate]Beat // the newest of each; they outlive the time in which we act
+	keys    map[candidate]Beat       // the newest of each; they outlive the time in which we act
+	longest map[string]time.Duration // lease that there ever was, by managed group; so do they
 
 	lives    map[candidate][]*life
 	due      deadlines
@@ -76,7 +77,7 @@ type fence struct {
 }
 
 func newLiveness(v *view.View) *liveness {
-	return &liveness{view: v, keys: map[candidate]Beat{}}
+	return &liveness{view: v, keys: map[candidate]Beat{}, longest: map[string]time.Duration{}}
 }
 
 // forget forgets what is only of interest while the core acts.
@@ -145,6 +146,13 @@ func (l *liveness) soon(x *life) {
 	if !x.queued {
 		x.queued = true
 		l.next = append(l.next, x)
+	}
+}
+
+// rule takes note of a group's policy, whether we act or not.
+func (l *liveness) rule(g *view.Group) {
+	if g.Policy.Election == policy.Managed {
+		l.longest[g.Name] = max(l.longest[g.Name], time.Duration(g.Policy.Lease.Duration))
 	}
 }
 
@@ -361,7 +369,7 @@ func (l *liveness) inspectLease(g *view.Group, x *life, now time.Time, at time.D
 	if g.Policy.Election != policy.Managed {
 		return
 	}
-	end := x.moved + x.leaseBy(g)
+	end := x.moved + l.lease(g, x)
 	if x.quiet = end <= at; !x.quiet {
 		x.wake(end)
 	}
@@ -371,10 +379,14 @@ func (l *liveness) inspectLease(g *view.Group, x *life, now time.Time, at time.D
 	}
 }
 
-// leaseBy is how long a life may lead after a renewal: as its group's policy says, or longer where it has renewed last
-// before that was shortened.
-func (x *life) leaseBy(g *view.Group) time.Duration {
-	return max(time.Duration(g.Policy.Lease.Duration), x.lease)
+// lease is how long a life may lead after a renewal: as its group's policy says, or longer where it has renewed last before
+// that was shortened. Of one whose renewals were not seen nobody knows which policy they were under.
+func (l *liveness) lease(g *view.Group, x *life) time.Duration {
+	known := time.Duration(g.Policy.Lease.Duration)
+	if !x.held {
+		return max(known, l.longest[g.Name])
+	}
+	return max(known, x.lease)
 }
 
 // lost says whether a life's key was taken from it.
@@ -416,7 +428,7 @@ func (l *liveness) expire(g *view.Group, x *life, at time.Duration) {
 	if !x.quiet && key.Incarnation != x.holder.Incarnation {
 		return // it may hold a revision of a bucket that was lost, which must not be taken for the tombstone's
 	}
-	x.asked = &Expiry{Holder: x.holder, Revision: key.Revision, Until: l.view.Sequence(), Lease: x.lease}
+	x.asked = &Expiry{Holder: x.holder, Revision: key.Revision, Until: l.view.Sequence(), Lease: l.lease(g, x)}
 	l.expiries = append(l.expiries, *x.asked)
 }
 
@@ -433,7 +445,7 @@ func (l *liveness) inspectFence(g *view.Group, x *life, now time.Time, at time.D
 	if f == nil || l.seen.Ended[x.holder].Sequence >= f.until {
 		return
 	}
-	if end := f.at + x.leaseBy(g); end > at {
+	if end := f.at + l.lease(g, x); end > at {
 		x.wake(end)
 		return
 	}

@@ -136,6 +136,7 @@ func TestALeaseThatIsNotRenewedEnds(t *testing.T) {
 	b.after(1)
 	require.Equal(t, []Expiry{{
 		Holder: view.Holder{Group: "g", Candidate: "k1", Incarnation: "1"}, Revision: b.keys["k1"].Revision, Until: uint64(len(b.log)),
+		Lease: lease,
 	}}, d.asked)
 	b.health("k1", "pass", 1)
 	b.after(time.Second)
@@ -870,4 +871,24 @@ func TestOnlyNewsMakeRestless(t *testing.T) {
 	require.True(t, d.Restless(), "k2 can be chosen again")
 	d.Resign()
 	require.False(t, d.Restless())
+}
+
+// TestANewProjectorDoesNotKnowEveryLease has the holder's key be its next incarnation's when the projector begins: how long
+// the holder counts on its last renewal can't be seen any more, only what the longest lease was that it may have had.
+func TestANewProjectorDoesNotKnowEveryLease(t *testing.T) {
+	b, first := led(t)
+	b.long("k1", 15*time.Second)
+	b.shorten(6 * time.Second)
+	b.join("k1", "2")
+	b.put(Beat{Candidate: "k1", Incarnation: "2", Lease: 6 * time.Second})
+	second := b.start(first.opts.Settings)
+	b.shorten(6 * time.Second)
+	b.listen(second)
+	for range 5 {
+		b.after(3*time.Second - 1)
+		b.beat("k2")
+		require.Equal(t, "k1", b.term(second).Candidate)
+	}
+	b.after(5)
+	require.Equal(t, "k2", b.term(second).Candidate)
 }

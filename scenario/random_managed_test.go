@@ -34,6 +34,8 @@ type electorate struct {
 	incarnations map[string]int  // of those that joined
 	names        []string
 	sessions     int
+	rules        string // of the group, but for its leases
+	leases       string
 	managed      bool
 	down         bool
 }
@@ -45,11 +47,12 @@ func (g *electorate) pick(label string, from ...string) string {
 func (g *electorate) begin() {
 	g.managed = g.pick("election", "managed", "managed", "managed", "external") == "managed"
 	election := map[bool]string{true: "managed", false: "external"}[g.managed]
-	fmt.Fprintf(&g.out, "name: random\npolicy: {election: %s, onRevoke: %s, lease: {duration: 15s, renewEvery: %s, releaseWithin: %s}, "+
-		"health: {failureThreshold: %s, staleAfter: %s, silentLeader: %s, maxYields: %s}}\nsteps:\n",
-		election, g.pick("onRevoke", "retain", "clear"), g.pick("renewEvery", "5s", "4s", "14s"), g.pick("releaseWithin", "15s", "3s", "40s"),
-		g.pick("threshold", "1", "2", "3"), g.pick("staleAfter", "10s", "90s"), g.pick("silentLeader", "hold", "yield"),
-		g.pick("maxYields", "1", "3"))
+	g.rules = fmt.Sprintf("election: %s, onRevoke: %s, health: {failureThreshold: %s, staleAfter: %s, silentLeader: %s, maxYields: %s}",
+		election, g.pick("onRevoke", "retain", "clear"), g.pick("threshold", "1", "2", "3"), g.pick("staleAfter", "10s", "90s"),
+		g.pick("silentLeader", "hold", "yield"), g.pick("maxYields", "1", "3"))
+	g.leases = fmt.Sprintf("renewEvery: %%s, releaseWithin: %s", g.pick("releaseWithin", "15s", "3s", "40s"))
+	fmt.Fprintf(&g.out, "name: random\npolicy: {%s, lease: {duration: 15s, "+g.leases+"}}\nsteps:\n",
+		g.rules, g.pick("renewEvery", "5s", "4s", "14s"))
 	s, err := Parse([]byte(g.out.String() + "  - resume: {}\n"))
 	require.NoError(g.t, err)
 	g.w, err = newWorld(g.t.Context(), s, Options{Backend: simulated{}})
@@ -108,7 +111,7 @@ func (g *electorate) session() string {
 
 func (g *electorate) step() {
 	c := g.pick("component", "a", "a", "b")
-	switch rapid.IntRange(0, 25).Draw(g.t, "verb") {
+	switch rapid.IntRange(0, 26).Draw(g.t, "verb") {
 	case 0, 1, 2:
 		g.join()
 	case 3:
@@ -144,9 +147,20 @@ func (g *electorate) step() {
 		if t := g.w.component(c).Term; t != nil && g.incarnations[t.Candidate] != 0 {
 			g.line("silent: %s", t.Candidate)
 		}
+	case 22:
+		g.policy()
 	default:
 		g.line("advance: %s", g.pick("time", "1s", "5s", "5s", "14s", "15s", "16s", "31s", "1m", "2m", "5m"))
 	}
+}
+
+// policy makes leases shorter or longer, of which whoever renewed before has not heard.
+func (g *electorate) policy() {
+	duration, every := "6s", "2s"
+	if g.pick("lease", "shorter", "shorter", "longer") == "longer" {
+		duration, every = "15s", "5s"
+	}
+	g.line("policy: {policy: {%s, lease: {duration: %s, "+g.leases+"}}}", g.rules, duration, every)
 }
 
 // confirm is mostly the open session's holder's.
