@@ -325,3 +325,62 @@ func TestAnAgentThatFallsSilentIsStale(t *testing.T) {
 	sent, _ := k1.renewed()
 	require.GreaterOrEqual(t, time.Since(sent), lease)
 }
+
+// deafened is a bucket that the test speaks for, and in which no tombstone can be written.
+type deafened struct {
+	to     chan alive.Listener
+	wanted chan struct{}
+}
+
+func (b *deafened) Follow(ctx context.Context, to alive.Listener) error {
+	b.to <- to
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (b *deafened) Expire(ctx context.Context, _ alive.Key, _ alive.Heartbeat, _ uint64) (bool, error) {
+	select {
+	case b.wanted <- struct{}{}:
+	case <-ctx.Done():
+	}
+	return false, errors.New("test")
+}
+
+// wants waits until a tombstone is tried.
+func (b *deafened) wants(t *testing.T) {
+	t.Helper()
+	select {
+	case <-b.wanted:
+	case <-time.After(limit):
+		require.Fail(t, "no tombstone is tried")
+	}
+}
+
+// TestNothingIsTriedWhileNothingIsHeard has the watch break while a tombstone is to be written.
+func TestNothingIsTriedWhileNothingIsHeard(t *testing.T) {
+	w := newWard(t, policy.Managed)
+	b := &deafened{to: make(chan alive.Listener, 1), wanted: make(chan struct{})}
+	r := w.run("p1", b)
+	w.say("", &journal.Join{Candidate: "k1", Incarnation: "1", Components: []string{"rest"}})
+	r.leads(t, "k1")
+	to := <-b.to
+	to.Began()
+	b.wants(t)
+	b.wants(t)
+	to.Lost()
+	quiet := time.NewTimer(2 * lease)
+	for heard, tries := true, 0; heard; {
+		select {
+		case <-b.wanted:
+			tries++
+			require.Less(t, tries, 2, "one may have been under way")
+		case <-quiet.C:
+			heard = false
+		}
+	}
+	began := time.Now()
+	to.Began()
+	b.wants(t)
+	require.GreaterOrEqual(t, time.Since(began), lease)
+	to.Lost()
+}
