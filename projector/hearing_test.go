@@ -356,7 +356,22 @@ func (b *deafened) wants(t *testing.T) {
 	}
 }
 
-// TestNothingIsTriedWhileNothingIsHeard has the watch break while a tombstone is to be written.
+// tries waits, and counts the tombstones that are tried meanwhile.
+func (b *deafened) tries(during time.Duration) (n int) {
+	quiet := time.NewTimer(during)
+	defer quiet.Stop()
+	for {
+		select {
+		case <-b.wanted:
+			n++
+		case <-quiet.C:
+			return n
+		}
+	}
+}
+
+// TestNothingIsTriedWhileNothingIsHeard has the watch break before a lease is over, and then while a tombstone is to be
+// written.
 func TestNothingIsTriedWhileNothingIsHeard(t *testing.T) {
 	w := newWard(t, policy.Managed)
 	b := &deafened{to: make(chan alive.Listener, 1), wanted: make(chan struct{})}
@@ -365,22 +380,14 @@ func TestNothingIsTriedWhileNothingIsHeard(t *testing.T) {
 	r.leads(t, "k1")
 	to := <-b.to
 	to.Began()
-	b.wants(t)
-	b.wants(t)
 	to.Lost()
-	quiet := time.NewTimer(2 * lease)
-	for heard, tries := true, 0; heard; {
-		select {
-		case <-b.wanted:
-			tries++
-			require.Less(t, tries, 2, "one may have been under way")
-		case <-quiet.C:
-			heard = false
-		}
-	}
+	require.Zero(t, b.tries(lease*3/2))
+
 	began := time.Now()
 	to.Began()
 	b.wants(t)
 	require.GreaterOrEqual(t, time.Since(began), lease)
+	b.wants(t)
 	to.Lost()
+	require.LessOrEqual(t, b.tries(lease*3/4), 1, "one may have been under way")
 }
