@@ -151,6 +151,7 @@ func TestRubbishIsPassedOver(t *testing.T) {
 }
 
 func TestALostBucketIsNoticed(t *testing.T) {
+	t.Parallel()
 	onBoth(t, func(t *testing.T, b *alive.Bucket, js jetstream.JetStream) {
 		r := &renewer{t: t, b: b}
 		r.renews()
@@ -183,6 +184,7 @@ func TestAKeyThatIsGoneIsNoticed(t *testing.T) {
 
 // TestAStalledConnectionIsNoticed has the network take nothing and bring nothing, with no connection broken.
 func TestAStalledConnectionIsNoticed(t *testing.T) {
+	t.Parallel()
 	server, url := testenv.NATS(t)
 	r := &renewer{t: t, b: open(t, connect(t, url), 1)}
 	proxy := testenv.NewTCPProxy(t, server.Addr().String())
@@ -215,6 +217,7 @@ func TestABrokenConnectionIsNoticed(t *testing.T) {
 // TestNodesThatStop has the bucket's leader stop, and then every node, with which the bucket is lost: its stream is there
 // again, and empty.
 func TestNodesThatStop(t *testing.T) {
+	t.Parallel()
 	nodes := testenv.NATSCluster(t, 3)
 	js := connect(t, nodes.URL())
 	b := open(t, js, 3)

@@ -137,6 +137,7 @@ func (n *nodes) connect() jetstream.JetStream {
 // TestALeaderThatIsKilled is the bucket's. Nobody can renew until there is another one, and none of what was renewed before
 // is lost.
 func TestALeaderThatIsKilled(t *testing.T) {
+	t.Parallel()
 	n := startNodes(t)
 	js := n.connect()
 	b := open(t, js, 3)

@@ -62,6 +62,7 @@ func (w *ward) run(name string, bucket projector.Alive) *running {
 	go func() { r.done <- p.Run(ctx) }()
 	w.t.Cleanup(func() { r.end(w.t) })
 	r.active(w.t)
+	r.until(w.t, "the group has its policy", func(v *view.View) bool { return v.Group("g") != nil && v.Group("g").Configured != 0 })
 	return r
 }
 
