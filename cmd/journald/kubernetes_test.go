@@ -46,6 +46,7 @@ groups:
       - {name: lease, kind: k8s/lease, namespace: %[1]s, object: "flink-{component}"}
 `, namespace), 0o600))
 	s := serve(t, "--data", t.TempDir(), "--config", name, "--kubeconfig", kubeconfig(t, cluster), "--context", "this")
+	s.await("/v1/groups/flink") // its targets are known
 	const session = "01234567-89ab-cdef-fedc-ba9876543210"
 	s.must("publish", "grant", "flink/restserver", "candidate=jm-1", "session="+session)
 	out := s.must("publish", "confirm", "flink/restserver", "candidate=jm-1", "session="+session, "address=http://jm-1:8081", "--wait",
@@ -56,8 +57,10 @@ groups:
 	shown, err := client.ConfigMaps(namespace).Get(t.Context(), "leaders", metav1.GetOptions{})
 	require.NoError(t, err)
 	require.Equal(t, session+",http://jm-1:8081", shown.Data["org.apache.flink.k8s.leader.restserver"])
+	for !strings.Contains(s.must("get", "leaders", "-o", "wide"), "cm=in-sync,lease=in-sync") {
+		require.NoError(t, t.Context().Err()) // their observers may have begun after the write
+	}
 	require.Regexp(t, `Target cm: +k8s/configmap, in-sync`, s.must("describe", "flink/restserver"))
-	require.Contains(t, s.must("get", "leaders", "-o", "wide"), "cm=in-sync,lease=in-sync")
 	require.Equal(t, result{0, "", "3 compared, none differs.\n"}, s.run("diff"))
 }
 
@@ -86,6 +89,7 @@ groups:
 		require.NoError(t, err)
 	}
 	s := serve(t, "--data", t.TempDir(), "--config", name, "--kubeconfig", kubeconfig(t, cluster), "--context", "this")
+	s.await("/v1/groups/flink")
 	s.must("publish", "grant", "flink/restserver", "candidate=jm-1", "session=S1", "--wait", "applied")
 	r := s.run("diff", "flink/restserver")
 	require.Equal(t, exitNo, r.code, r.out+r.err)
