@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/policy"
 	"github.com/leadership-journal/journald/view"
 )
 
@@ -165,7 +166,7 @@ func (c *chaos) play() {
 			c.tell(c.T)
 		}
 	}()
-	for range 12 + c.random.IntN(12) {
+	for range 12 + c.random.IntN(14) {
 		c.fault()
 		wait := time.Duration(c.random.IntN(20_000)) * time.Millisecond
 		for end := time.Now().Add(wait); time.Now().Before(end); {
@@ -200,7 +201,7 @@ func (c *chaos) any() *used { return c.services[c.random.IntN(len(c.services))] 
 
 // fault has one thing happen.
 func (c *chaos) fault() {
-	kind := c.random.IntN(12)
+	kind := c.random.IntN(14)
 	c.locked(func() { c.say("fault %d", kind) })
 	switch kind {
 	case 0: // kill -9, and a new process of the name
@@ -227,7 +228,12 @@ func (c *chaos) fault() {
 		c.publish(components[c.random.IntN(2)], &journal.Transfer{
 			To: c.any().name, Force: c.random.IntN(2) == 0, Order: journal.Order{Actor: "alice", Reason: "chaos"},
 		})
-	case 11:
+	case 12: // an operator has leases last longer, or shorter
+		p := managed()
+		p.Lease.Duration = policy.Duration(6+c.random.IntN(40)) * policy.Duration(time.Second)
+		p.Lease.RenewEvery = p.Lease.Duration / 4
+		c.publish("", &journal.Policy{Policy: p, Order: journal.Order{Actor: "alice", Reason: "chaos"}})
+	case 11, 13:
 		c.any().link.slowDown(time.Duration(c.random.IntN(12_000)) * time.Millisecond)
 	case 10: // the projector stands still, and goes on as if nothing had been
 		c.locked(func() { c.frozen = true })

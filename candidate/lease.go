@@ -107,6 +107,8 @@ func (l *lease) keep(ctx context.Context) error {
 		select {
 		case <-renew.C:
 			under = true
+			l.shorten()
+			lapse.Reset(l.left())
 			go func(revision uint64) { answers <- l.renew(ctx, revision) }(l.revision)
 		case a := <-answers:
 			under = false
@@ -125,6 +127,16 @@ func (l *lease) keep(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
+	}
+}
+
+// shorten counts on no more than the renewal that is about to be sent says: whoever sees it counts on that, and it may be
+// seen though its answer is lost.
+func (l *lease) shorten() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if duration := time.Duration(l.beat.Lease); duration > 0 {
+		l.stop, l.until = min(l.stop, l.clock()+workShare(duration)), min(l.until, l.clock()+duration)
 	}
 }
 

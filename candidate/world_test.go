@@ -85,7 +85,7 @@ func (w *world) restart() {
 
 func (w *world) heard(k alive.Key, e alive.Entry) {
 	w.core.Heard(projector.Beat{
-		Group: k.Group, Candidate: k.Candidate, Incarnation: e.Incarnation, Revision: e.Revision, Until: e.Until,
+		Group: k.Group, Candidate: k.Candidate, Incarnation: e.Incarnation, Revision: e.Revision, Until: e.Until, Lease: time.Duration(e.Lease),
 	}, time.Since(w.began))
 }
 
@@ -112,7 +112,7 @@ func (w *world) poll() bool {
 	}
 	for _, e := range work.Expiries {
 		key := alive.Key{Group: e.Holder.Group, Candidate: e.Holder.Candidate}
-		_, err := w.write(key, alive.Heartbeat{Incarnation: e.Holder.Incarnation, Until: e.Until}, e.Revision)
+		_, err := w.write(key, alive.Heartbeat{Incarnation: e.Holder.Incarnation, Until: e.Until, Lease: policy.Duration(e.Lease)}, e.Revision)
 		w.core.Expired(e, err == nil, time.Since(w.began))
 	}
 	if !work.Wake.IsZero() {
