@@ -5,12 +5,11 @@ package client
 
 import (
 	"context"
-	"time"
 
 	"github.com/leadership-journal/journald/alive"
 	"github.com/leadership-journal/journald/journal"
-	"github.com/leadership-journal/journald/policy"
 	"github.com/leadership-journal/journald/view"
+	"github.com/leadership-journal/journald/view/standing"
 )
 
 // Client is what a candidate needs of its journal. Its methods may be called by many goroutines at one time. Each error
@@ -47,36 +46,9 @@ type Ack struct {
 	Reason    string       // why, where the verdict alone does not say it
 }
 
-// Standing is where a candidate stands in its group.
-type Standing struct {
-	Sequence    uint64        `json:"sequence"`             // newest record that it is known to be true at
-	Candidate   string        `json:"candidate"`            //
-	Incarnation string        `json:"incarnation,omitzero"` // the one that joined last
-	Joined      bool          `json:"joined"`               // that one may lead
-	Health      string        `json:"health"`               // pass, fail or unknown, as the journal has it
-	Policy      policy.Policy `json:"policy"`               // of the group
-	Terms       []Term        `json:"terms,omitempty"`      // the open ones that the candidate holds, by component
-}
-
-// Term is an open term.
-type Term struct {
-	Component   string    `json:"component"`
-	Epoch       uint64    `json:"epoch"` // the fencing token
-	Session     string    `json:"session"`
-	Incarnation string    `json:"incarnation,omitzero"` // that had joined at the grant
-	Since       time.Time `json:"since"`                // by the journal's clock
-	Confirmed   bool      `json:"confirmed,omitzero"`
-	Ready       string    `json:"ready"`             // true, false or unknown
-	Attempt     uint64    `json:"attempt,omitzero"`  // the last one of its holder's confirmations
-	Released    bool      `json:"released,omitzero"` //
-	Yield       *Yield    `json:"yield,omitzero"`    // an order to give it up
-}
-
-// Yield is an order to give a term up.
-type Yield struct {
-	Sequence uint64    `json:"sequence"`
-	Reason   string    `json:"reason"`
-	To       string    `json:"to,omitzero"` // who is to follow, as things are
-	Since    time.Time `json:"since"`
-	Ordered  bool      `json:"ordered,omitzero"` // by an operator; else for the holder's health
-}
+// Where a candidate stands in its group, with its open terms, and what it is ordered to do.
+type (
+	Standing = standing.Candidate
+	Term     = standing.Term
+	Yield    = standing.Yield
+)
