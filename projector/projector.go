@@ -78,6 +78,7 @@ type Projector struct {
 	core     *Core
 	status   Status
 	verdicts verdicts
+	taps     []func(*journal.Record, view.Result)
 	changed  chan struct{} // closed and replaced after every batch of records
 	start    uint64        // newest sequence when Run began
 
@@ -127,6 +128,14 @@ func (p *Projector) Status() Status {
 	s.Epoch, _ = p.core.View().Projector()
 	s.CaughtUp = !s.Ticked.IsZero() && s.Applied >= p.start
 	return s
+}
+
+// Tap has f told every record that is folded from here on, and what that did, before anybody can read it. It is called
+// in the loop, with the view locked: it must not block, nor call the projector. It is told until Run ends.
+func (p *Projector) Tap(f func(*journal.Record, view.Result)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.taps = append(p.taps, f)
 }
 
 // Changed is closed when more records have been folded.
@@ -289,6 +298,9 @@ func (p *Projector) fold(batch []journal.Record) (tell []func()) {
 		}
 		if p.cfg.Meter != nil {
 			p.cfg.Meter.Applied(&batch[i], result)
+		}
+		for _, tell := range p.taps {
+			tell(&batch[i], result)
 		}
 	}
 	close(p.changed)

@@ -42,6 +42,7 @@ type options struct {
 	reload   func(context.Context) error
 	alive    server.Alive
 	writing  time.Duration // how long an answer may take
+	catchUp  time.Duration // how long the fold may take to reach what was told elsewhere
 }
 
 func start(tb testing.TB, o options) *harness {
@@ -89,6 +90,9 @@ func start(tb testing.TB, o options) *harness {
 	require.NoError(tb, err)
 	if o.writing > 0 {
 		s.SetWriteTimeout(o.writing)
+	}
+	if o.catchUp > 0 {
+		s.SetCatchUp(o.catchUp)
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	require.NoError(tb, err)

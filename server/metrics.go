@@ -81,7 +81,7 @@ func NewMetrics(registerer prometheus.Registerer, opts MetricsOptions) (*Metrics
 	}
 	m.build.WithLabelValues(opts.Version, opts.Revision).Set(1)
 	all := []prometheus.Collector{
-		m.appendedTotal, m.appendDuration, m.verdicts, m.pushes, m.pushDuration, m.publishLag, m.terms, m.build, newStanding(m),
+		m.appendedTotal, m.appendDuration, m.verdicts, m.pushes, m.pushDuration, m.publishLag, m.terms, m.build, newScrape(m),
 	}
 	var errs []error
 	for _, c := range all {

@@ -22,6 +22,8 @@ func (s *Server) routes() []route {
 		{"GET", "/v1/groups", s.getGroups},
 		{"GET", "/v1/groups/{group}", s.getGroup},
 		{"PUT", "/v1/groups/{group}/candidates/{candidate}/alive", s.putAlive},
+		{"GET", "/v1/groups/{group}/candidates/{candidate}", s.getCandidate},
+		{"GET", "/v1/groups/{group}/candidates/{candidate}/watch", s.watchCandidate},
 		{"GET", component, s.getComponent},
 		{"GET", component + "/leader", s.getLeader},
 		{"OPTIONS", component + "/leader", s.leaderOptions},

@@ -68,15 +68,21 @@ type Server struct {
 	handler http.Handler
 	page    *page
 	writing time.Duration // how long an answer may take that neither waits nor streams
+	catchUp time.Duration // how long the fold may take to reach what a candidate was told elsewhere
 
 	streams   context.Context // ends what would never end by itself
 	endStream context.CancelFunc
-	watchers  chan struct{} // one token for each stream under way
+	watchers  chan struct{} // one token for each stream of records under way
+	followers chan struct{} // one token for each stream of a candidate's standing
+	hub       *hub
 	diffs     chan struct{} // one token for each comparison under way
 }
 
-// mostWatchers is how many streams of events may be under way.
-const mostWatchers = 1000
+// How many streams may be under way:
+const (
+	mostWatchers  = 1000  // of records
+	mostFollowers = 20000 // of where a candidate stands
+)
 
 // New checks the options; [Server.Serve] does the work.
 func New(ctx context.Context, opts Options) (*Server, error) {
@@ -86,7 +92,9 @@ func New(ctx context.Context, opts Options) (*Server, error) {
 	s := &Server{
 		opts: opts, log: opts.Logger, now: time.Now, began: time.Now(), sampler: newSampler(opts.Size),
 		watchers: make(chan struct{}, mostWatchers), diffs: make(chan struct{}, mostDiffs), writing: writeTimeout,
+		followers: make(chan struct{}, mostFollowers), hub: newHub(), catchUp: catchUp,
 	}
+	opts.Projector.Tap(s.hub.folded)
 	s.groups = newGroupGate(opts.Projector)
 	s.streams, s.endStream = context.WithCancel(ctx)
 	opts.Metrics.attach(opts.Projector, s.sampler)

@@ -33,28 +33,47 @@ func (s *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case s.watchers <- struct{}{}:
-		defer func() { <-s.watchers }()
-	default:
-		refusal := refuse(http.StatusServiceUnavailable, "too-many-watchers", fmt.Sprintf("%d streams are under way", mostWatchers))
-		refusal.retryAfter = 10 * time.Second
-		return refusal
+	leave, err := enter(s.watchers)
+	if err != nil {
+		return err
 	}
+	defer leave()
 	ctx, stop := mergeDone(r.Context(), s.streams)
 	defer stop()
 	s.stream(ctx, w, f, from)
 	return nil
 }
 
+// enter takes one of a bounded number of places.
+func enter(places chan struct{}) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	default:
+		refusal := refuse(http.StatusServiceUnavailable, "too-many-watchers", fmt.Sprintf("%d streams are under way", cap(places)))
+		refusal.retryAfter = 10 * time.Second
+		return nil, refusal
+	}
+}
+
+// lastEventID is the last id that a reader got of a stream, 0 where it got none.
+func lastEventID(r *http.Request) (uint64, error) {
+	id := r.Header.Get("Last-Event-ID")
+	if id == "" {
+		return 0, nil
+	}
+	last, err := strconv.ParseUint(id, 10, 64)
+	if err != nil || last >= 1<<53 {
+		return 0, badQuery("Last-Event-ID", "is no sequence")
+	}
+	return last, nil
+}
+
 // watchFrom is where a stream begins: after the last record that the reader got, where it says, or with what comes.
 func (s *Server) watchFrom(r *http.Request, from string) (uint64, error) {
-	if id := r.Header.Get("Last-Event-ID"); id != "" {
-		last, err := strconv.ParseUint(id, 10, 64)
-		if err != nil || last >= 1<<53 {
-			return 0, badQuery("Last-Event-ID", "is no sequence")
-		}
-		return last + 1, nil
+	if r.Header.Get("Last-Event-ID") != "" {
+		last, err := lastEventID(r)
+		return last + 1, err
 	}
 	w, err := parseWhen("from", from, s.now())
 	if err != nil {
@@ -72,11 +91,7 @@ func (s *Server) watchFrom(r *http.Request, from string) (uint64, error) {
 
 // stream writes until the reader goes, or the server stops.
 func (s *Server) stream(ctx context.Context, w http.ResponseWriter, f filter, from uint64) {
-	out := &eventStream{w: w, control: http.NewResponseController(w)}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Accel-Buffering", "no")
-	w.WriteHeader(http.StatusOK)
+	out := newEventStream(w)
 	if out.say("retry: 2000\n\n") != nil {
 		return
 	}
@@ -156,6 +171,15 @@ func (s *Server) endWith(ctx context.Context, out *eventStream, err error) {
 type eventStream struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
+}
+
+// newEventStream begins the answer.
+func newEventStream(w http.ResponseWriter) *eventStream {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	return &eventStream{w: w, control: http.NewResponseController(w)}
 }
 
 func (e *eventStream) write(text string) error {

@@ -29,6 +29,15 @@ type reader struct {
 
 func (h *harness) watch(path, lastID string) *reader {
 	h.tb.Helper()
+	r := h.stream(path, lastID)
+	line, err := r.lines.ReadString('\n')
+	require.NoError(h.tb, err)
+	require.Equal(h.tb, "retry: 2000\n", line)
+	return r
+}
+
+func (h *harness) stream(path, lastID string) *reader {
+	h.tb.Helper()
 	ctx, cancel := context.WithTimeout(h.tb.Context(), 30*time.Second)
 	h.tb.Cleanup(cancel)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url+path, nil)
@@ -41,11 +50,7 @@ func (h *harness) watch(path, lastID string) *reader {
 	h.tb.Cleanup(func() { _ = response.Body.Close() })
 	require.Equal(h.tb, http.StatusOK, response.StatusCode)
 	require.Equal(h.tb, "text/event-stream", response.Header.Get("Content-Type"))
-	r := &reader{h.tb, bufio.NewReader(response.Body), cancel}
-	line, err := r.lines.ReadString('\n')
-	require.NoError(h.tb, err)
-	require.Equal(h.tb, "retry: 2000\n", line)
-	return r
+	return &reader{h.tb, bufio.NewReader(response.Body), cancel}
 }
 
 func (r *reader) next() (id string, record api.Record) {

@@ -10,8 +10,8 @@ import (
 	"github.com/leadership-journal/journald/view"
 )
 
-// standing says at each scrape how things stand.
-type standing struct {
+// scrape says at each scrape how things stand.
+type scrape struct {
 	metrics *Metrics
 
 	lastSequence, bytes, maxBytes, applied, active, lag *prometheus.Desc
@@ -20,8 +20,8 @@ type standing struct {
 	targets                                             *targetStanding
 }
 
-func newStanding(m *Metrics) *standing {
-	return &standing{
+func newScrape(m *Metrics) *scrape {
+	return &scrape{
 		metrics:      m,
 		lastSequence: desc("log_last_sequence", "Newest sequence of the journal."),
 		bytes:        desc("log_bytes", "Bytes that the journal takes."),
@@ -46,7 +46,7 @@ func desc(name, help string, labels ...string) *prometheus.Desc {
 }
 
 // Describe implements [prometheus.Collector].
-func (s *standing) Describe(ch chan<- *prometheus.Desc) {
+func (s *scrape) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		s.lastSequence, s.bytes, s.maxBytes, s.applied, s.active, s.lag,
 		s.leaderInfo, s.leaderEpoch, s.leaderless, s.health, s.alerts, s.master,
@@ -57,7 +57,7 @@ func (s *standing) Describe(ch chan<- *prometheus.Desc) {
 }
 
 // Collect implements [prometheus.Collector].
-func (s *standing) Collect(ch chan<- prometheus.Metric) {
+func (s *scrape) Collect(ch chan<- prometheus.Metric) {
 	s.metrics.mu.Lock()
 	p, sampler := s.metrics.projector, s.metrics.sampler
 	s.metrics.mu.Unlock()
@@ -97,7 +97,7 @@ func lagOf(v *view.View, last uint64) float64 {
 	return max(time.Since(v.Time()).Seconds(), 0)
 }
 
-func (s *standing) collectView(v *view.View, ch chan<- prometheus.Metric) {
+func (s *scrape) collectView(v *view.View, ch chan<- prometheus.Metric) {
 	s.metrics.mu.Lock()
 	defer s.metrics.mu.Unlock()
 	for _, g := range v.Groups() {
@@ -111,7 +111,7 @@ func (s *standing) collectView(v *view.View, ch chan<- prometheus.Metric) {
 }
 
 // collectHealth says it of so many candidates as components may have series, the same ones each time while nobody joins.
-func (s *standing) collectHealth(v *view.View, ch chan<- prometheus.Metric) {
+func (s *scrape) collectHealth(v *view.View, ch chan<- prometheus.Metric) {
 	left := s.metrics.opts.MaxSeries
 	groups := v.Groups()
 	for _, group := range slices.Sorted(maps.Keys(groups)) {
@@ -138,7 +138,7 @@ func healthValue(rank string) float64 {
 	return -1
 }
 
-func (s *standing) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c *view.Component) {
+func (s *scrape) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c *view.Component) {
 	t := s.metrics.component(g.Name, c.Name)
 	if t == nil {
 		return
@@ -157,7 +157,7 @@ func (s *standing) collectComponent(ch chan<- prometheus.Metric, g *view.Group, 
 	s.collectAlerts(ch, g.Name, c.Name, c.Alerts)
 }
 
-func (s *standing) collectAlerts(ch chan<- prometheus.Metric, group, component string, alerts []view.Alert) {
+func (s *scrape) collectAlerts(ch chan<- prometheus.Metric, group, component string, alerts []view.Alert) {
 	for _, a := range alerts {
 		ch <- prometheus.MustNewConstMetric(s.alerts, prometheus.GaugeValue, 1, a.Name, group, component)
 	}
