@@ -19,6 +19,9 @@ func Subject(group, component, kind string) string {
 	return prefix + "." + token(group) + "." + token(component) + "." + kind
 }
 
+// Subjects are where all events of a group are stored, as NATS filters by them.
+func Subjects(group string) string { return prefix + "." + token(group) + ".>" }
+
 // Key is the name of a component or candidate in a key-value bucket: the same tokens, with = for %.
 func Key(group, name string) string {
 	return strings.ReplaceAll(token(group)+"."+token(name), "%", "=")

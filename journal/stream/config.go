@@ -33,6 +33,9 @@ func (o *Options) streamConfig() jetstream.StreamConfig {
 // openStream makes the stream, or checks and where asked enlarges the one that is there.
 func (l *Log) openStream(ctx context.Context) error {
 	want := l.opts.streamConfig()
+	if l.opts.Existing {
+		return l.findStream(ctx)
+	}
 	return l.persist(ctx, "open the stream", func(ctx context.Context) error {
 		var err error
 		if l.stream, err = l.js.Stream(ctx, Name); errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -53,6 +56,26 @@ func (l *Log) openStream(ctx context.Context) error {
 		l.stream, err = l.js.UpdateStream(ctx, have)
 		return err
 	})
+}
+
+// findStream checks the stream that is there.
+func (l *Log) findStream(ctx context.Context) error {
+	err := l.persist(ctx, "open the stream", func(ctx context.Context) (err error) {
+		l.stream, err = l.js.Stream(ctx, Name)
+		return err
+	})
+	if errors.Is(err, jetstream.ErrStreamNotFound) {
+		return fmt.Errorf("there is no stream %s at %s: start a journald first, which makes it: %w", Name, l.nc.ConnectedUrlRedacted(), err)
+	}
+	if err != nil {
+		return err
+	}
+	have := l.stream.CachedInfo().Config
+	want := l.opts.streamConfig()
+	if wrong := weaknesses(&have, &want); len(wrong) > 0 {
+		return &weakError{wrong}
+	}
+	return nil
 }
 
 // weakError says why a stream is not fit to be the journal.

@@ -57,6 +57,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{}, "exactly one"},
 		{Options{URL: "nats://x", Embedded: &Embedded{Dir: "d"}}, "exactly one"},
 		{Options{URL: "nats://x"}, "nats.maxBytes"},
+		{Options{URL: "nats://x", Existing: true, MaxBytes: 1}, "copies and size are what they are"},
+		{Options{Embedded: &Embedded{Dir: "d"}, Existing: true}, "is elsewhere"},
 		{Options{Embedded: &Embedded{}}, "data directory"},
 		{Options{Embedded: &Embedded{Dir: "d", Listen: "4222"}}, "nats.listen"},
 		{Options{Embedded: &Embedded{Dir: "d", Listen: "a:70000"}}, "70000"},

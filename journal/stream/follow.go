@@ -26,9 +26,14 @@ func (l *Log) Follow(ctx context.Context, from uint64, fn func([]journal.Record)
 		return orContext(ctx, err)
 	}
 	f := &follower{log: l, next: next, fn: fn}
+	return l.persevere(ctx, func() uint64 { return f.next }, f.session)
+}
+
+// persevere has one session come after the other, until ctx ends or it can't be gone on.
+func (l *Log) persevere(ctx context.Context, place func() uint64, session func(context.Context) error) error {
 	for attempt := 0; ; attempt++ {
-		before := f.next
-		err := f.session(ctx)
+		before := place()
+		err := session(ctx)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -38,10 +43,10 @@ func (l *Log) Follow(ctx context.Context, from uint64, fn func([]journal.Record)
 		if l.lifetime.Err() != nil {
 			return fmt.Errorf("follow the journal: %w", errClosed)
 		}
-		if f.next != before {
+		if place() != before {
 			attempt = 0
 		}
-		l.logger.Warn("following the journal starts anew", "from", f.next, "error", err)
+		l.logger.Warn("following the journal starts anew", "from", place(), "error", err)
 		if pause(ctx, attempt) != nil {
 			return ctx.Err()
 		}
@@ -111,7 +116,7 @@ func (f *follower) session(ctx context.Context) error {
 	}
 	defer end()
 	defer cancel(nil)
-	name, err := f.consumer(ctx, inbox)
+	name, err := f.log.consumer(ctx, inbox, f.next, heartbeat)
 	if err != nil {
 		return err
 	}
@@ -119,17 +124,18 @@ func (f *follower) session(ctx context.Context) error {
 	return f.deliver(ctx, r)
 }
 
-// consumer makes the server send what it has from next on. It stops by itself when nobody listens.
-func (f *follower) consumer(ctx context.Context, inbox string) (name string, err error) {
+// consumer makes the server send what it has on some subjects, none: on all, from a sequence on. It stops by itself when
+// nobody listens.
+func (l *Log) consumer(ctx context.Context, inbox string, from uint64, beat time.Duration, filters ...string) (name string, err error) {
 	once, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	cons, err := f.log.bulkJS.CreatePushConsumer(once, Name, jetstream.ConsumerConfig{
-		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: f.next, AckPolicy: jetstream.AckNonePolicy,
-		DeliverSubject: inbox, FlowControl: true, IdleHeartbeat: heartbeat,
+	cons, err := l.bulkJS.CreatePushConsumer(once, Name, jetstream.ConsumerConfig{
+		DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: from, AckPolicy: jetstream.AckNonePolicy,
+		FilterSubjects: filters, DeliverSubject: inbox, FlowControl: true, IdleHeartbeat: beat,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: consumerIdle,
 	})
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
-		if _, err := f.log.Info(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
+		if _, err := l.Info(ctx); errors.Is(err, jetstream.ErrStreamNotFound) {
 			return "", &finalError{goneError(err)}
 		}
 	}

@@ -182,26 +182,28 @@ func TestCloseEndsFollowing(t *testing.T) {
 }
 
 func TestPosition(t *testing.T) {
-	sequence, at, ok := position("$JS.ACK.LEADERSHIP.cons.1.42.7.1700000000123456789.0")
+	sequence, count, at, ok := position("$JS.ACK.LEADERSHIP.cons.1.42.7.1700000000123456789.0")
 	require.True(t, ok)
 	require.EqualValues(t, 42, sequence)
+	require.EqualValues(t, 7, count)
 	require.Equal(t, time.Unix(1700000000, 123456789).UTC(), at)
-	sequence, at, ok = position("$JS.ACK._.acchash.LEADERSHIP.cons.1.43.7.1700000000123456789.0.word")
+	sequence, count, at, ok = position("$JS.ACK._.acchash.LEADERSHIP.cons.1.43.7.1700000000123456789.0.word")
 	require.True(t, ok)
 	require.EqualValues(t, 43, sequence)
+	require.EqualValues(t, 7, count)
 	require.Equal(t, time.Unix(1700000000, 123456789).UTC(), at)
 	for _, bad := range []string{
 		"", "_INBOX.x", "$JS.ACK.", "$JS.ACK.a.b.c", "$JS.ACK.a.b.1.x.1.1.1", "$JS.ACK.a.b.1.0.1.1.1", "$JS.ACK.a.b.1..1.1.1",
 		"$JS.ACK.a.b.1.5", "$JS.ACK.a.b.1.5.6", "$JS.ACK.a.b.1.5.6.x.1", "$JS.ACK.a.b.1.123456789012345678901.6.1.1",
 	} {
-		_, _, ok := position(bad)
+		_, _, _, ok := position(bad)
 		require.False(t, ok, bad)
 	}
 }
 
 func TestPositionNeverPanics(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		sequence, _, ok := position("$JS.ACK." + rapid.StringMatching(`[0-9.a]{0,60}`).Draw(t, "reply"))
+		sequence, _, _, ok := position("$JS.ACK." + rapid.StringMatching(`[0-9.a]{0,60}`).Draw(t, "reply"))
 		require.Equal(t, ok, sequence != 0)
 	})
 }

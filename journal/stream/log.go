@@ -31,6 +31,7 @@ type Options struct {
 	SystemCredentials string      // the same of the system account, to read how the servers sync; optional
 	TLS               *tls.Config // for URL
 
+	Existing bool   // the stream is there, and is only read and appended to: it is never made nor changed; for URL
 	Replicas int    // copies of the stream; 0 means 1
 	MaxBytes int64  // size of the journal; needed with URL, else 70 % of the server's MaxStore. It can only be raised
 	Instance string // name of this process in connections and logs; empty: journald
@@ -61,7 +62,7 @@ type Log struct {
 var _ journal.Log = (*Log)(nil)
 
 // Open connects to the journal, having started its server if it is embedded, and makes its stream or checks the one
-// that is there. A stream that is weaker than a journal needs is refused, with every difference and what to do about it.
+// that is there. With [Options.Existing] it makes none, and where there is none says so. A stream that is weaker than a journal needs is refused, with every difference and what to do about it.
 // While a cluster forms it waits, until ctx ends.
 func Open(ctx context.Context, opts Options) (*Log, error) {
 	opts, err := opts.complete()
@@ -84,7 +85,10 @@ func (o Options) complete() (Options, error) {
 	if (o.Embedded == nil) == (o.URL == "") {
 		errs = append(errs, errors.New("exactly one of an embedded server and a URL is needed"))
 	}
-	if o.URL != "" && o.MaxBytes <= 0 {
+	if o.Existing && (o.URL == "" || o.Replicas != 0 || o.MaxBytes != 0) {
+		errs = append(errs, errors.New("a stream that is there already is elsewhere, and its copies and size are what they are"))
+	}
+	if o.URL != "" && o.MaxBytes <= 0 && !o.Existing {
 		errs = append(errs, errors.New("nats.maxBytes is needed for a server elsewhere: the size that the journal may grow to"))
 	}
 	if o.Replicas < 0 || o.Replicas > 5 {
@@ -140,7 +144,9 @@ func (l *Log) connectURL(ctx context.Context) error {
 		return fmt.Errorf("use JetStream: %w", err)
 	}
 	l.bulkJS = l.js
-	l.durability, err = l.externalDurability(ctx)
+	if !l.opts.Existing {
+		l.durability, err = l.externalDurability(ctx)
+	}
 	return err
 }
 

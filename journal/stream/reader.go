@@ -26,6 +26,9 @@ type reader struct {
 	sub   *nats.Subscription
 	fail  context.CancelCauseFunc // ends ctx
 	batch []journal.Record        // of the subscription's goroutine
+
+	filtered  bool   // the server leaves records out, so that only its count of messages shows what is missing
+	delivered uint64 // messages of this consumer, where filtered; of the subscription's goroutine
 }
 
 // subscribe begins to read what is sent to the inbox that it returns. Its end waits for the last message to be handled;
@@ -57,7 +60,8 @@ func (r *reader) handle(m *nats.Msg) {
 	waiting := r.waiting()
 	if len(m.Data) == 0 && m.Header.Get("Status") == "100" {
 		r.answer(m)
-	} else if sequence, at, ok := position(m.Reply); ok {
+		r.account(m.Header.Get("Nats-Last-Consumer"))
+	} else if sequence, count, at, ok := position(m.Reply); ok && r.next(count) {
 		if r.batch == nil {
 			r.batch = make([]journal.Record, 0, min(waiting+1, readBatch))
 		}
@@ -71,6 +75,26 @@ func (r *reader) handle(m *nats.Msg) {
 	case <-r.ctx.Done():
 	}
 	r.batch = nil
+}
+
+// next counts a message, and says whether it follows on the one before. After one that does not nothing is passed on.
+func (r *reader) next(count uint64) bool {
+	if !r.filtered {
+		return true
+	}
+	if count != r.delivered+1 {
+		r.fail(fmt.Errorf("message %d of the consumer came after %d", count, r.delivered))
+		return false
+	}
+	r.delivered = count
+	return true
+}
+
+// account compares with the count that a heartbeat names, if it does.
+func (r *reader) account(last string) {
+	if count, _, ok := number(last); ok && r.filtered && count > r.delivered {
+		r.fail(fmt.Errorf("message %d of the consumer did not come, %d did", count, r.delivered))
+	}
 }
 
 // waiting is how many messages are at hand beside the one that is being handled.
@@ -96,13 +120,14 @@ func (r *reader) answer(m *nats.Msg) {
 	}
 }
 
-// position reads the sequence and the time of a message from the subject that JetStream wants it acknowledged on:
+// position reads the sequence of a message, its count among those of its consumer and its time from the subject that
+// JetStream wants it acknowledged on:
 // $JS.ACK.<stream>.<consumer>.<delivered>.<sequence>.<consumer's sequence>.<ns>.<pending>, where newer servers put
 // domain and account before the stream, and a word after all (ADR-15).
-func position(reply string) (sequence uint64, at time.Time, ok bool) {
+func position(reply string) (sequence, count uint64, at time.Time, ok bool) {
 	rest, ok := strings.CutPrefix(reply, "$JS.ACK.")
 	if !ok {
-		return 0, time.Time{}, false
+		return 0, 0, time.Time{}, false
 	}
 	skip := 3
 	if strings.Count(rest, ".") > 6 {
@@ -110,21 +135,21 @@ func position(reply string) (sequence uint64, at time.Time, ok bool) {
 	}
 	for range skip {
 		if _, rest, ok = strings.Cut(rest, "."); !ok {
-			return 0, time.Time{}, false
+			return 0, 0, time.Time{}, false
 		}
 	}
 	sequence, rest, ok = number(rest)
 	if !ok || sequence == 0 {
-		return 0, time.Time{}, false
+		return 0, 0, time.Time{}, false
 	}
-	if _, rest, ok = strings.Cut(rest, "."); !ok {
-		return 0, time.Time{}, false
+	if count, rest, ok = number(rest); !ok {
+		return 0, 0, time.Time{}, false
 	}
 	ns, _, ok := number(rest)
 	if !ok || ns > 1<<63-1 {
-		return 0, time.Time{}, false
+		return 0, 0, time.Time{}, false
 	}
-	return sequence, time.Unix(0, int64(ns)).UTC(), true //nolint:gosec // bounded above
+	return sequence, count, time.Unix(0, int64(ns)).UTC(), true //nolint:gosec // bounded above
 }
 
 // number reads digits up to a full stop, and what is after it.
