@@ -20,7 +20,8 @@ const (
 
 // Options say how the bucket is made where there is none. Logger is required.
 type Options struct {
-	Replicas int // as many as the journal has; 0: one
+	Replicas int  // as many as the journal has; 0: one
+	Existing bool // it is neither made nor changed: for those who only renew keys, beside a journald that makes it
 	Logger   *slog.Logger
 }
 
@@ -32,12 +33,15 @@ type Bucket struct {
 	doubted chan struct{} // what was told is not so any more
 }
 
-// Open opens the bucket, and makes it where there is none.
+// Open opens the bucket, and makes it where there is none. With [Options.Existing] nothing is sent before it is used.
 func Open(ctx context.Context, js jetstream.JetStream, opts Options) (*Bucket, error) {
 	if opts.Logger == nil {
 		return nil, errors.New("alive: a logger is needed")
 	}
 	b := &Bucket{js: js, opts: opts, making: make(chan struct{}, 1), doubted: make(chan struct{}, 1)}
+	if opts.Existing {
+		return b, nil
+	}
 	if _, err := b.ensure(ctx); err != nil {
 		return nil, err
 	}
@@ -76,6 +80,12 @@ func (b *Bucket) ensure(ctx context.Context) (jetstream.Stream, error) {
 		return nil, fmt.Errorf("make the key-value bucket %s: %w", Name, context.Cause(ctx))
 	}
 	stream, err := b.js.Stream(ctx, streamName)
+	if b.opts.Existing {
+		if err != nil {
+			return nil, fmt.Errorf("find the key-value bucket %s, which a journald makes: %w", Name, err)
+		}
+		return stream, nil
+	}
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		if stream, err = b.js.CreateStream(ctx, b.config()); err == nil {
 			b.doubt()

@@ -285,3 +285,22 @@ func TestAWriteThatIsUnderWay(t *testing.T) {
 	_, ok := errors.AsType[*alive.Conflict](err)
 	require.False(t, ok)
 }
+
+func TestAnExistingBucketIsOnlyUsed(t *testing.T) {
+	_, url := testenv.NATS(t)
+	js := connect(t, url)
+	b, err := alive.Open(t.Context(), js, alive.Options{Existing: true, Logger: logger(t)})
+	require.NoError(t, err)
+	key := alive.Key{Group: "g", Candidate: "c"}
+	_, err = b.Renew(t.Context(), key, beat("1"), 0)
+	require.ErrorContains(t, err, "which a journald makes")
+	require.NotErrorIs(t, err, alive.ErrUnknownOutcome)
+	_, err = js.Stream(t.Context(), "KV_"+alive.Name)
+	require.ErrorIs(t, err, jetstream.ErrStreamNotFound, "none was made")
+
+	open(t, js, 1)
+	revision, err := b.Renew(t.Context(), key, beat("1"), 0)
+	require.NoError(t, err)
+	_, err = b.Renew(t.Context(), key, beat("1"), revision)
+	require.NoError(t, err)
+}
