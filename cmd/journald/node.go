@@ -3,13 +3,11 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -21,6 +19,7 @@ import (
 	"github.com/leadership-journal/journald/alive"
 	"github.com/leadership-journal/journald/config"
 	"github.com/leadership-journal/journald/internal/records"
+	"github.com/leadership-journal/journald/internal/tlsfile"
 	"github.com/leadership-journal/journald/journal/stream"
 	"github.com/leadership-journal/journald/projector"
 	"github.com/leadership-journal/journald/server"
@@ -224,26 +223,9 @@ func (n *node) streamOptions() (stream.Options, error) {
 
 // clientTLS reads the files; nil where none is named.
 func clientTLS(c *config.TLS) (*tls.Config, error) {
-	if *c == (config.TLS{}) {
-		return nil, nil
-	}
-	out := &tls.Config{MinVersion: tls.VersionTLS12}
-	if c.CA != "" {
-		text, err := os.ReadFile(c.CA)
-		if err != nil {
-			return nil, usage(fmt.Errorf("nats.tls.ca: %w", err))
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(text) {
-			return nil, usage(fmt.Errorf("nats.tls.ca: %s has no certificate in PEM", c.CA))
-		}
-	}
-	if c.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(c.Cert, c.Key)
-		if err != nil {
-			return nil, usage(fmt.Errorf("nats.tls.cert: %w", err))
-		}
-		out.Certificates = []tls.Certificate{pair}
+	out, err := tlsfile.Files{CA: c.CA, Certificate: c.Cert, Key: c.Key}.Load()
+	if err != nil {
+		return nil, usage(fmt.Errorf("nats.tls: %w", err))
 	}
 	return out, nil
 }
