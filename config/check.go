@@ -36,14 +36,7 @@ type checker struct {
 }
 
 func (c *checker) fail(key, format string, args ...any) {
-	from := ""
-	for k := key; k != ""; k = parent(k) {
-		if o, ok := c.e.origins[k]; ok {
-			from = o.Detail
-			break
-		}
-	}
-	c.problems = append(c.problems, &Problem{From: from, Key: key, Text: fmt.Sprintf(format, args...)})
+	c.problems = append(c.problems, &Problem{From: line(c.e.origins, key), Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
 // parent is the key that a key is under.

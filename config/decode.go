@@ -17,6 +17,8 @@ import (
 // decoder puts what a YAML document says into Go values, notes where each was said, and collects what is wrong.
 type decoder struct {
 	file     string
+	example  string // the command that prints a file to begin with
+	notYet   func(path string) (sentence string, ok bool)
 	origins  map[string]Origin
 	problems Problems
 	defaults policy.Policy // of the groups
@@ -59,6 +61,8 @@ func (d *decoder) value(n ast.Node, key string, v reflect.Value) {
 		d.structure(n, key, v)
 	case reflect.Slice:
 		d.list(n, key, v)
+	case reflect.Map:
+		d.words(n, key, v)
 	default:
 		d.scalar(n, key, v)
 	}
@@ -107,7 +111,7 @@ func (d *decoder) structure(n ast.Node, key string, v reflect.Value) {
 }
 
 func (d *decoder) unknown(n ast.Node, path, name string, known []string) {
-	if sentence, ok := notYet(path); ok {
+	if sentence, ok := d.notYet(path); ok {
 		d.fail(n, path, "%s", sentence)
 		return
 	}
@@ -146,6 +150,23 @@ func (d *decoder) list(n ast.Node, key string, v reflect.Value) {
 	v.Set(list)
 }
 
+// words decodes a map of texts, whose keys may be any.
+func (d *decoder) words(n ast.Node, key string, v reflect.Value) {
+	entries, ok := mapping(n)
+	if !ok {
+		d.fail(n, key, "is %s where a map is wanted", describe(n))
+		return
+	}
+	words := reflect.MakeMap(v.Type())
+	for _, e := range entries {
+		name := e.Key.GetToken().Value
+		word := reflect.New(v.Type().Elem()).Elem()
+		d.value(e.Value, join(key, name), word)
+		words.SetMapIndex(reflect.ValueOf(name), word)
+	}
+	v.Set(words)
+}
+
 func (d *decoder) scalar(n ast.Node, key string, v reflect.Value) {
 	switch x := n.(type) {
 	case *ast.StringNode:
@@ -164,8 +185,18 @@ func (d *decoder) scalar(n ast.Node, key string, v reflect.Value) {
 			return
 		}
 	case *ast.IntegerNode:
-		if number, ok := integer(x); ok && v.CanInt() {
+		number, ok := integer(x)
+		if ok && v.CanInt() {
 			v.SetInt(number)
+			return
+		}
+		if ok && v.CanFloat() {
+			v.SetFloat(float64(number))
+			return
+		}
+	case *ast.FloatNode:
+		if v.CanFloat() {
+			v.SetFloat(x.Value)
 			return
 		}
 	}
@@ -240,6 +271,8 @@ func wanted(v reflect.Value) string {
 		return "true or false"
 	case v.CanInt():
 		return "a whole number"
+	case v.CanFloat():
+		return "a number"
 	}
 	return "a text (put it in quotes)"
 }

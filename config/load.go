@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"reflect"
 	"strings"
 
@@ -44,7 +43,8 @@ type Effective struct {
 // Load reads all sources and checks what comes of them. What is wrong with what they say is [Problems], all of them;
 // any other error says that the file can't be read.
 func Load(s Sources) (*Effective, error) {
-	d := &decoder{file: filepath.Base(s.File), origins: map[string]Origin{}, anchors: map[string]ast.Node{}}
+	d := newDecoder(s.File)
+	d.example, d.notYet = "journald config example", notYet
 	body, err := d.parse(s.File)
 	if err != nil {
 		return nil, err
@@ -70,7 +70,7 @@ func (d *decoder) parse(file string) (ast.Node, error) {
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, Problems{{From: file, Text: "there is no such file; `journald config example` prints one to begin with"}}
+		return nil, Problems{{From: file, Text: "there is no such file; `" + d.example + "` prints one to begin with"}}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the configuration: %w", err)

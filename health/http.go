@@ -12,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/leadership-journal/journald/internal/reason"
 )
 
 // HTTP asks a web server. Each time it connects anew, so that a server which takes no connections any more is found out;
@@ -101,5 +103,5 @@ func (h HTTP) expected(status int) bool {
 
 func firstLine(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	return shorten(strings.ToValidUTF8(line, "?"), 200)
+	return reason.Shorten(strings.ToValidUTF8(line, "?"), 200)
 }

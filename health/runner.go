@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/leadership-journal/journald/internal/reason"
 )
 
 // Result is what one run said.
@@ -88,7 +90,7 @@ func (r *Runner) note(index int, err error) {
 	r.run++
 	result := Result{Check: r.last[index].Check, Run: r.run, Pass: err == nil}
 	if err != nil {
-		result.Reason = reason(err)
+		result.Reason = reason.Of(err)
 	}
 	l := &r.last[index]
 	if l.Run == 0 || l.Pass != result.Pass {
