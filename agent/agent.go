@@ -27,7 +27,7 @@ func Run(ctx context.Context, cfg *Settled, c client.Client, logger *slog.Logger
 	if cfg.Election == policy.Managed {
 		for _, component := range cfg.Components {
 			if err := a.stop(ctx, a.notice("onRevoked", component, "the agent has started")); err != nil {
-				return nil //nolint:nilerr // told to end, and nothing has begun
+				return nil // told to end, and nothing has begun
 			}
 		}
 	}
@@ -42,7 +42,7 @@ type agent struct {
 	*Settled
 	logger *slog.Logger
 
-	life context.Context // of Run
+	life context.Context // of the candidate, after whose end nothing is told the journal
 	end  context.CancelFunc
 }
 

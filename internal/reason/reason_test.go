@@ -13,8 +13,9 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	require.Equal(t, "no; space left?", reason.Of(errors.New(" no\nspace\x00left\xff\n")))
-	require.Equal(t, "failed, and did not say why", reason.Of(errors.New("\n")))
+	text := " no\nspace\x00left\xff\n"
+	require.Equal(t, "no; space left?", reason.Of(errors.New(text)))
+	require.Equal(t, "failed, and did not say why", reason.Of(errors.New("")))
 	require.Equal(t, "01234567 … hij", reason.Shorten("0123456789abcdefghij", 8))
 }
 
