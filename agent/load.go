@@ -25,12 +25,16 @@ type Settled struct {
 }
 
 // Load reads a file and checks what it says. What is wrong with that is [config.Problems], all of them; any other error
-// says that the file can't be read. Programs and certificates that it names have to be there.
-func Load(file string) (*Settled, error) {
+// says that the file can't be read. Programs and certificates that it names have to be there. A server that is not empty
+// takes the place of the file's.
+func Load(file, server string) (*Settled, error) {
 	l := &loader{Settled: Settled{Config: Default()}}
 	var err error
 	if l.File, err = config.Read(file, "journald agent --example", &l.Config); err != nil {
 		return nil, err
+	}
+	if server != "" {
+		l.Server = server
 	}
 	l.place()
 	l.identity()

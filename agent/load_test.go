@@ -18,7 +18,7 @@ func load(t *testing.T, text string) (*agent.Settled, error) {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "agent.yaml")
 	require.NoError(t, os.WriteFile(name, []byte(text), 0o600))
-	return agent.Load(name)
+	return agent.Load(name, "")
 }
 
 const least = `
@@ -151,7 +151,7 @@ func TestProblems(t *testing.T) {
 	}
 	_, err := load(t, "components: []\n")
 	require.Equal(t, 1, strings.Count(err.Error(), "components"), err)
-	_, err = agent.Load("/none/agent.yaml")
+	_, err = agent.Load("/none/agent.yaml", "")
 	require.ErrorContains(t, err, "`journald agent --example` prints one to begin with")
 }
 

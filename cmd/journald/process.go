@@ -77,7 +77,7 @@ func (p *process) newRoot(began *bool) *cobra.Command {
 			root.AddCommand(c)
 		}
 	}
-	add("run", p.newServe(), p.newDemo(), p.newTest())
+	add("run", p.newServe(), newAgent(remote), p.newDemo(), p.newTest())
 	add("ask", newPublish(remote), newGet(remote), newDescribe(remote), newHistory(remote), newDiff(remote))
 	add("help", p.newConfig(), p.newVersion())
 	root.SetHelpCommandGroupID("help")
