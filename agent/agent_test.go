@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,6 +29,7 @@ type ledger struct {
 	events   []journal.Event
 	standing client.Standing
 	renewals uint64
+	away     atomic.Bool
 	changed  chan struct{} // closed and replaced when anything has changed
 }
 
@@ -94,6 +96,9 @@ func (l *ledger) Close() error  { return nil }
 func (l *ledger) Append(ctx context.Context, events ...journal.Event) (acks []client.Ack, err error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
+	}
+	if l.away.Load() {
+		return nil, errors.New("no answer")
 	}
 	l.change(func() {
 		for _, e := range events {
@@ -290,6 +295,16 @@ func TestWhatAnEarlierAgentLeftCantBeStopped(t *testing.T) {
 	r.service.await(t, "onRevoked", 2)
 	require.NoError(t, r.stop())
 	require.Empty(t, r.events)
+}
+
+// A journal that is away holds the end up for half of the time that it may take, and is no error.
+func TestTheAgentEndsWithoutTheJournal(t *testing.T) {
+	r := start(t, policy.Managed, func(c *Settled, _ *service) { c.StopWithin = policy.Duration(200 * time.Millisecond) })
+	r.grant(t)
+	r.service.await(t, "onGranted", 1)
+	r.away.Store(true)
+	require.NoError(t, r.stop())
+	require.Equal(t, []string{"onRevoked", "onGranted", "onRevoked"}, r.hooks())
 }
 
 // A process that does not stop is an error, in the end.

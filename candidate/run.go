@@ -298,7 +298,10 @@ func (m *member) stopped(bounded context.Context) error {
 	return nil
 }
 
+// leave takes no more than half of the time, so that a journal which is away is not taken for work that does not stop.
 func (m *member) leave(bounded context.Context) {
+	bounded, cancel := context.WithTimeout(bounded, m.cfg.StopWithin/2)
+	defer cancel()
 	_, err := m.publish(bounded, "", &journal.Leave{Candidate: m.cfg.Name, Incarnation: m.cfg.Incarnation, Reason: "shutdown"})
 	if err != nil {
 		m.logger.Warn("the candidate could not leave; it counts as silent after a while", "error", err)

@@ -17,7 +17,7 @@ func agentFile(t *testing.T, dir, text string) (file, log string) {
 	t.Helper()
 	file, log = filepath.Join(dir, "agent.yaml"), filepath.Join(dir, "log")
 	text = strings.ReplaceAll(text, "LOG", log)
-	require.NoError(t, os.WriteFile(file, []byte("group: g\ncandidate: a\ncomponents: [web]\naddress: http://a\n"+text), 0o600))
+	require.NoError(t, os.WriteFile(file, []byte("group: g\ncandidate: a\ncomponents: [web]\naddress: http://a\nstopWithin: 5s\n"+text), 0o600))
 	return file, log
 }
 
@@ -101,9 +101,10 @@ func TestAnAgentIsReplaced(t *testing.T) {
 	a := s.beside(file)
 	awaitLine(t, log, "lead")
 	second, _ := agentFile(t, t.TempDir(), managedHooks)
-	s.beside(second)
+	b := s.beside(second)
 	r := <-a.ended
 	a.ended <- r
+	require.Zero(t, b.end(errTerminated).code)
 	require.Equal(t, exitConflict, r.code, r.err)
 	require.Contains(t, r.err, "another process has joined by this name")
 }
@@ -138,7 +139,7 @@ func TestAnAgentsConfiguration(t *testing.T) {
 	bad, _ := agentFile(t, t.TempDir(), "probe: {of: true}\n")
 	r := call(t.Context(), "", []string{"JOURNALD_AGENT_CONFIG=" + bad}, "agent", "--check")
 	require.Equal(t, exitUsage, r.code)
-	require.Contains(t, r.err, `agent.yaml:5: probe.of: is no key that is known here; did you mean "off"?`)
+	require.Contains(t, r.err, `agent.yaml:6: probe.of: is no key that is known here; did you mean "off"?`)
 	r = call(t.Context(), "", nil, "agent", "--config", file, "--server", "ftp://x", "--check")
 	require.Equal(t, exitUsage, r.code)
 	require.Contains(t, r.err, "server: is none of http://")
