@@ -9,6 +9,7 @@ import (
 
 	"github.com/leadership-journal/journald/adapters/zk"
 	"github.com/leadership-journal/journald/internal/testenv"
+	"github.com/leadership-journal/journald/internal/testenv/journald"
 	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/projector"
 )
@@ -16,13 +17,22 @@ import (
 var (
 	kube      testenv.SharedKubernetes
 	zookeeper testenv.SharedZooKeeper
+	shipped   journald.Program
 )
 
-func TestMain(m *testing.M) { os.Exit(zookeeper.Run(withKubernetes{m})) }
+func TestMain(m *testing.M) {
+	os.Exit(shipped.Run(with{zookeeper.Run, with{kube.Run, m}}))
+}
 
-type withKubernetes struct{ *testing.M }
+type tests interface{ Run() int }
 
-func (w withKubernetes) Run() int { return kube.Run(w.M) }
+// with runs tests that something is there for.
+type with struct {
+	run   func(interface{ Run() int }) int
+	tests tests
+}
+
+func (w with) Run() int { return w.run(w.tests) }
 
 func logger(t *testing.T) *slog.Logger { return slog.New(slog.NewTextHandler(t.Output(), nil)) }
 

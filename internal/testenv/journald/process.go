@@ -42,8 +42,18 @@ type Process struct {
 // still at the end of the test it is killed.
 func (p *Program) Launch(tb testing.TB, args ...string) *Process {
 	tb.Helper()
+	return p.launch(tb, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...))
+}
+
+// Agent starts `journald agent` with these arguments, as Launch does. It never listens.
+func (p *Program) Agent(tb testing.TB, args ...string) *Process {
+	tb.Helper()
+	return p.launch(tb, append([]string{"agent"}, args...))
+}
+
+func (p *Program) launch(tb testing.TB, args []string) *Process {
+	tb.Helper()
 	r := &Process{tb: tb, listening: make(chan struct{}), ended: make(chan struct{})}
-	args = append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)
 	r.cmd = exec.CommandContext(context.WithoutCancel(tb.Context()), p.path, args...)
 	r.cmd.Env = []string{"HOME=/nonexistent", "TZ=UTC"}
 	leash(r.cmd)
