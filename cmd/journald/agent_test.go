@@ -27,10 +27,10 @@ type beside struct {
 	ended chan result
 }
 
-func (s *serving) beside(file string) *beside {
+func (s *serving) beside(file string, more ...string) *beside {
 	ctx, stop := context.WithCancelCause(s.t.Context())
 	b := &beside{stop, make(chan result, 1)}
-	go func() { b.ended <- call(ctx, "", s.environ, "agent", "--config", file) }()
+	go func() { b.ended <- call(ctx, "", s.environ, append([]string{"agent", "--config", file}, more...)...) }()
 	s.t.Cleanup(func() { b.end(errTerminated) })
 	return b
 }
@@ -68,17 +68,29 @@ func electing(t *testing.T) (file string) {
 }
 
 func TestAnAgentHasItsProcessLead(t *testing.T) {
-	s := serve(t, "--data", t.TempDir(), "--config", electing(t))
-	file, log := agentFile(t, t.TempDir(), managedHooks)
-	a := s.beside(file)
-	awaitLine(t, log, "lead")
-	require.Contains(t, s.must("get", "leaders", "g/web"), "http://a")
-	r := a.end(errTerminated)
-	require.Zero(t, r.code, r.err)
-	text, err := os.ReadFile(log)
-	require.NoError(t, err)
-	require.Equal(t, "stop\nlead\nstop\n", string(text))
-	require.Contains(t, s.must("get", "events", "g", "--kind", "leave"), "shutdown")
+	s := serve(t, "--data", t.TempDir(), "--config", electing(t), "--nats-listen", "127.0.0.1:0")
+	for _, server := range []string{s.url, s.nats()} {
+		file, log := agentFile(t, t.TempDir(), managedHooks)
+		a := s.beside(file, "--server", server)
+		awaitLine(t, log, "lead")
+		require.Contains(t, s.must("get", "leaders", "g/web"), "http://a")
+		r := a.end(errTerminated)
+		require.Zero(t, r.code, r.err)
+		text, err := os.ReadFile(log)
+		require.NoError(t, err)
+		require.Equal(t, "stop\nlead\nstop\n", string(text))
+	}
+	require.Equal(t, 2, strings.Count(s.must("get", "events", "g", "--kind", "leave"), "shutdown"))
+}
+
+// nats is where NATS clients are taken.
+func (s *serving) nats() (server string) {
+	require.Eventually(s.t, func() bool {
+		_, rest, ok := strings.Cut(s.said.String(), "NATS clients: ")
+		server, _, _ = strings.Cut(rest, "\n")
+		return ok
+	}, time.Minute, time.Millisecond)
+	return server
 }
 
 // The journald that an agent speaks to may go, and come back.
