@@ -40,6 +40,25 @@ func (c *Component) stoppedBy(g *Group, k *Candidate) (at time.Time) {
 	return at
 }
 
+// StoppingUntil is the moment from which a candidate that led a component, and has not said that it stopped, is taken to
+// have stopped; zero where nothing speaks against it.
+func (g *Group) StoppingUntil(c *Component, k *Candidate) time.Time { return c.stoppedBy(g, k) }
+
+// HeldDownAt says whether a candidate that gave leadership up is held down at now, and until when; zero: until it passes.
+func (g *Group) HeldDownAt(k *Candidate, now time.Time) (until time.Time, held bool) {
+	h := k.HeldDown
+	switch {
+	case h == nil:
+		return time.Time{}, false
+	case !h.Passed && !h.ByTime:
+		return time.Time{}, true
+	}
+	if until = h.Since.Add(time.Duration(g.Policy.Health.HoldDown)); until.After(now) {
+		return until, true
+	}
+	return time.Time{}, false
+}
+
 // mute says whether a candidate's lease lapsed while it led, and it has not spoken since: it may not have noticed.
 func (k *Candidate) mute() bool { return k.Expired > k.Spoke }
 

@@ -19,7 +19,7 @@ func TestPure(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	require.NoError(t, err)
 	allowed := []string{
-		"cmp", "container/heap", "crypto/sha256", "encoding/hex", "errors", "fmt", "io", "maps", "reflect", "slices", "strconv", "time",
+		"cmp", "container/heap", "crypto/sha256", "encoding/hex", "errors", "fmt", "io", "maps", "reflect", "slices", "strconv", "strings", "time",
 		"github.com/go-json-experiment/json", "github.com/go-json-experiment/json/jsontext",
 		"github.com/leadership-journal/journald/journal", "github.com/leadership-journal/journald/policy",
 	}
