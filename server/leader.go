@@ -8,23 +8,21 @@ import (
 )
 
 // getLeader answers 200 where a confirmed leader is there, 503 where none is. With ?candidate= it is 200 only where
-// that candidate leads and has said that it is ready.
+// that candidate leads, has said that it is ready, and has not said that it stopped: a load balancer sends it traffic.
 func (s *Server) getLeader(w http.ResponseWriter, r *http.Request) error {
 	query, err := parseQuery(r.URL.RawQuery, "candidate")
 	if err != nil {
 		return err
 	}
+	if query.Has("candidate") && query.Get("candidate") == "" {
+		return badQuery("candidate", "is empty; leave it out to ask who leads, whoever it is")
+	}
 	leader, err := s.leader(r)
 	if err != nil {
 		return err
 	}
-	if candidate := query.Get("candidate"); candidate != "" && leader.State == "confirmed" {
-		switch {
-		case leader.Candidate != candidate:
-			leader.State = "other-leader"
-		case leader.Ready != "true":
-			leader.State = "not-ready"
-		}
+	if query.Has("candidate") && leader.State == "confirmed" {
+		leader.State = standingOf(leader, query.Get("candidate"))
 	}
 	status := http.StatusOK
 	if leader.State != "confirmed" {
@@ -34,6 +32,19 @@ func (s *Server) getLeader(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// standingOf is confirmed where the candidate leads and is ready, else why that is not so.
+func standingOf(leader *api.Leader, candidate string) string {
+	switch {
+	case leader.Candidate != candidate:
+		return "other-leader"
+	case leader.Released:
+		return "released"
+	case leader.Ready != "true":
+		return "not-ready"
+	}
+	return "confirmed"
+}
+
 func (s *Server) leader(r *http.Request) (leader *api.Leader, err error) {
 	s.opts.Projector.Read(func(v *view.View) {
 		g, c, missing := componentOf(v, r)
@@ -41,12 +52,20 @@ func (s *Server) leader(r *http.Request) (leader *api.Leader, err error) {
 			err = missing
 			return
 		}
-		leader = &api.Leader{Group: g.Name, Component: c.Name, State: c.Phase(), Ready: readiness(c), Leader: intentOf(c)}
-		if t := c.Term; t != nil {
-			leader.Epoch, leader.Candidate, leader.Session = t.Epoch, t.Candidate, t.Session
-		}
+		leader = leaderOf(g, c)
 	})
 	return leader, err
+}
+
+func leaderOf(g *view.Group, c *view.Component) *api.Leader {
+	leader := &api.Leader{Group: g.Name, Component: c.Name, State: c.Phase(), Ready: readiness(c), Leader: intentOf(c)}
+	if t := c.Term; t != nil {
+		leader.Epoch, leader.Candidate, leader.Session, leader.Released = t.Epoch, t.Candidate, t.Session, t.Released
+	}
+	if leader.State == "confirmed" && leader.Leader == nil {
+		leader.State = "withdrawn"
+	}
+	return leader
 }
 
 func (s *Server) leaderOptions(w http.ResponseWriter, _ *http.Request) error {

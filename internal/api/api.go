@@ -125,12 +125,13 @@ type Component struct {
 type Leader struct {
 	Group     string  `json:"group"`
 	Component string  `json:"component"`
-	State     string  `json:"state"`          // confirmed; else why the answer is no: vacant, granted, not-ready, other-leader
+	State     string  `json:"state"`          // confirmed; else why not: vacant, granted, withdrawn, other-leader, released, not-ready
 	Epoch     uint64  `json:"epoch,omitzero"` // of the term: the fencing token
 	Candidate string  `json:"candidate,omitzero"`
 	Session   string  `json:"session,omitzero"`
 	Ready     string  `json:"ready"`
-	Leader    *Intent `json:"leader,omitzero"` // what targets must show
+	Released  bool    `json:"released,omitzero"` // the holder has said that it stopped
+	Leader    *Intent `json:"leader,omitzero"`   // what targets must show
 }
 
 // Term is one time that a candidate led.
