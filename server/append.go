@@ -111,10 +111,15 @@ func (s *Server) await(ctx context.Context, wait string, timeout time.Duration, 
 	if err == nil {
 		return nil
 	}
-	r := refuse(http.StatusGatewayTimeout, "timeout", "the events are stored, but they were not "+wait+" within "+timeout.String())
+	return unfinished(err, acks, "the events are stored, but they were not "+wait+" within "+timeout.String(),
+		"the events are stored, but this journald stops; ask another one whether they were "+wait)
+}
+
+// unfinished answers where what is stored could not be waited for: late where the time was up, else stopping.
+func unfinished(err error, acks []api.Ack, late, stopping string) *refusal {
+	r := refuse(http.StatusGatewayTimeout, "timeout", late)
 	if !errors.Is(err, context.DeadlineExceeded) {
-		r = refuse(http.StatusServiceUnavailable, "stopping",
-			"the events are stored, but this journald stops; ask another one whether they were "+wait)
+		r = refuse(http.StatusServiceUnavailable, "stopping", stopping)
 	}
 	r.Events, r.cause = acks, err
 	return r

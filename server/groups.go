@@ -81,12 +81,18 @@ func componentRow(g *view.Group, c *view.Component) api.Row {
 	if t := c.Term; t != nil {
 		row.Epoch, row.Candidate, row.Session, row.Since, row.Ready = t.Epoch, t.Candidate, t.Session, t.Since, readiness(c)
 	}
+	row.Targets = targetsOf(g, c)
+	return row
+}
+
+// targetsOf says how far the targets are of which something is known.
+func targetsOf(g *view.Group, c *view.Component) (all []api.TargetState) {
 	for _, spec := range g.Targets {
 		if t := c.Targets[spec.Name]; t != nil && spec.Shows(c.Name) {
-			row.Targets = append(row.Targets, api.TargetState{Name: spec.Name, State: stateOf(g, &spec, t), Error: t.Error})
+			all = append(all, api.TargetState{Name: spec.Name, State: stateOf(g, &spec, t), Error: t.Error})
 		}
 	}
-	return row
+	return all
 }
 
 // stateOf is how far a target is, in a word.

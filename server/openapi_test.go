@@ -66,6 +66,8 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 	h := start(t, options{})
 	d := described(t, h)
 	h.say(grantS1, confirmS1, `{"kind":"join","group":"flink","candidate":"jm-1","incarnation":"1","components":["rest"]}`,
+		`{"kind":"join","group":"flink","candidate":"jm-2","incarnation":"1","components":["rest"]}`,
+		`{"kind":"health","group":"flink","candidate":"jm-2","incarnation":"1","check":"disk","status":"fail","reason":"full","run":1}`,
 		strings.Replace(confirmS1, "S1", "S9", 1))
 	const component = "/v1/groups/{group}/components/{component}"
 	const candidate = "/v1/groups/{group}/candidates/{candidate}/alive"
@@ -94,6 +96,16 @@ func TestAnswersAreAsDescribed(t *testing.T) {
 		{"PUT", candidate, "/v1/groups/flink/candidates/jm-1/alive", heartbeat("1", 0), 200},
 		{"PUT", candidate, "/v1/groups/flink/candidates/jm-1/alive", heartbeat("2", 0), 409},
 		{"PUT", candidate, "/v1/groups/flink/candidates/jm-1/alive", "{}", 400},
+		{"POST", component + "/transfer", "/v1/groups/flink/components/rest/transfer?dryRun=true", `{"actor":"a","reason":"r"}`, 200},
+		{"POST", component + "/transfer", "/v1/groups/flink/components/rest/transfer", `{"actor":"a","reason":"r"}`, 409},
+		{"POST", component + "/transfer", "/v1/groups/flink/components/rest/transfer", `{"to":"jm-2","force":true,"actor":"a","reason":"r"}`, 201},
+		{"POST", "/v1/groups/{group}/pause", "/v1/groups/flink/pause", `{"actor":"a"}`, 400},
+		{"POST", "/v1/groups/{group}/pause", "/v1/groups/flink/pause", `{"until":"2100-01-01T00:00:00Z","actor":"a","reason":"r"}`, 201},
+		{"POST", "/v1/groups/{group}/resume", "/v1/groups/flink/resume?wait=done", `{"actor":"a","reason":"r"}`, 201},
+		{"POST", "/v1/groups/{group}/exclude", "/v1/groups/flink/exclude", `{"candidate":"jm-2","actor":"a","reason":"r"}`, 201},
+		{"GET", component, "/v1/groups/flink/components/rest", "", 200},
+		{"GET", "/v1/groups", "/v1/groups", "", 200},
+		{"POST", "/v1/groups/{group}/include", "/v1/groups/flink/include", `{"candidate":"jm-2","actor":"a","reason":"r"}`, 201},
 		{"POST", "/-/reload", "/-/reload", "", 409},
 	} {
 		a := h.do(c.method, c.target, "", c.body)

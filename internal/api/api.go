@@ -23,6 +23,42 @@ type Ack struct {
 	Published bool         `json:"published,omitzero"` // with wait=published: every target shows it
 }
 
+// Order answers for an operator's order that is stored.
+type Order struct {
+	Kind      string `json:"kind"`
+	Group     string `json:"group"`
+	Component string `json:"component,omitzero"`
+	Actor     string `json:"actor"`
+	Ack
+	AsOf    uint64        `json:"asOf"`              // sequence of the view that this rests on
+	Leader  *Leader       `json:"leader,omitzero"`   // of a transfer: who leads as of then
+	Targets []TargetState `json:"targets,omitempty"` // of a transfer: how far each of them is
+}
+
+// Rehearsal says what would come of an operator's order. Nothing was stored.
+type Rehearsal struct {
+	Kind      string          `json:"kind"`
+	Group     string          `json:"group"`
+	Component string          `json:"component,omitzero"`
+	Actor     string          `json:"actor"`
+	AsOf      uint64          `json:"asOf"` // sequence of the view that it was tried on
+	Verdict   view.Verdict    `json:"verdict"`
+	Reason    string          `json:"reason,omitzero"`
+	Advice    string          `json:"advice,omitzero"` // what to do where it would be refused
+	Decided   []Decided       `json:"decided"`         // by the projector, because of the order, in order
+	Prospects []view.Prospect `json:"prospects"`       // who would lead the components that it concerns
+}
+
+// Decided is what the projector would decide: one record.
+type Decided struct {
+	Kind      string `json:"kind"`
+	Component string `json:"component,omitzero"` // empty for what concerns the group
+	Name      string `json:"name,omitzero"`      // of an alert
+	Candidate string `json:"candidate,omitzero"` // that it is about: the holder that yields, the one that is granted
+	To        string `json:"to,omitzero"`        // of a yield: who is to take over
+	Reason    string `json:"reason,omitzero"`
+}
+
 // Record is one record of the journal.
 type Record struct {
 	Sequence uint64         `json:"sequence"`
