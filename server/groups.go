@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -36,12 +37,12 @@ func (s *Server) getGroups(w http.ResponseWriter, r *http.Request) error {
 // groupRows are the groups whose names come after one.
 func (s *Server) groupRows(after string, limit int) api.Groups {
 	page := api.Groups{Groups: []api.GroupRow{}}
-	s.opts.Projector.Read(func(v *view.View) {
+	s.opts.Projector.ReadLive(func(v *view.View, now time.Time, _ view.Liveness) {
 		page.Sequence = v.Sequence()
 		var names []string
 		names, page.Next = groupsAfter(v, after, limit)
 		for _, name := range names {
-			page.Groups = append(page.Groups, groupRow(v.Group(name)))
+			page.Groups = append(page.Groups, groupRow(v.Group(name), now))
 		}
 	})
 	return page
@@ -62,24 +63,25 @@ func groupsAfter(v *view.View, after string, limit int) (names []string, next st
 	return names, next
 }
 
-func groupRow(g *view.Group) api.GroupRow {
+func groupRow(g *view.Group, now time.Time) api.GroupRow {
 	row := api.GroupRow{
-		Name: g.Name, Version: g.Version, Paused: g.Paused, Alerts: alertNames(g.Alerts),
-		Candidates: []api.CandidateRow{}, Components: []api.Row{},
+		Name: g.Name, Version: g.Version, Paused: g.Paused, PausedTill: g.PausedTill, Alerts: slices.Clone(g.Alerts),
+		Candidates: candidateRows(g, slices.Collect(maps.Keys(g.Candidates)), now), Components: []api.Row{},
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Components)) {
 		row.Components = append(row.Components, componentRow(g, g.Components[name]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(g.Candidates)) {
-		row.Candidates = append(row.Candidates, candidateRow(g, g.Candidates[name]))
 	}
 	return row
 }
 
 func componentRow(g *view.Group, c *view.Component) api.Row {
-	row := api.Row{Group: g.Name, Component: c.Name, Phase: c.Phase(), Leader: intentOf(c), Alerts: alertNames(c.Alerts)}
+	row := api.Row{Group: g.Name, Component: c.Name, Phase: c.Phase(), Leader: intentOf(c), Alerts: slices.Clone(c.Alerts)}
 	if t := c.Term; t != nil {
 		row.Epoch, row.Candidate, row.Session, row.Since, row.Ready = t.Epoch, t.Candidate, t.Session, t.Since, readiness(c)
+		if row.Released = t.Released; t.Yield != nil {
+			yield := *t.Yield // what the view hands out changes with the next record
+			row.Yield = &yield
+		}
 	}
 	row.Targets = targetsOf(g, c)
 	return row
@@ -103,19 +105,6 @@ func stateOf(g *view.Group, spec *journal.Target, t *view.Target) string {
 	return cmp.Or(t.State, view.Pending)
 }
 
-func candidateRow(g *view.Group, k *view.Candidate) api.CandidateRow {
-	row := api.CandidateRow{
-		Group: g.Name, Name: k.Name, Incarnation: k.Incarnation, Joined: k.Joined != 0, Health: cmp.Or(k.Rank, "unknown"),
-		Priority: k.Priority, Excluded: k.Excluded, Components: k.Components, Address: k.Address,
-	}
-	for _, name := range slices.Sorted(maps.Keys(g.Components)) {
-		if t := g.Components[name].Term; t != nil && t.Candidate == k.Name {
-			row.Leads = append(row.Leads, name)
-		}
-	}
-	return row
-}
-
 func intentOf(c *view.Component) *api.Intent {
 	if c.Leader() == nil {
 		return nil
@@ -134,19 +123,11 @@ func readiness(c *view.Component) string {
 	return cmp.Or(c.Term.Ready, "unknown")
 }
 
-func alertNames(alerts []view.Alert) []string {
-	var names []string
-	for _, a := range alerts {
-		names = append(names, a.Name)
-	}
-	return names
-}
-
 func (s *Server) getGroup(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r.URL.RawQuery); err != nil {
 		return err
 	}
-	return s.answerFromView(w, func(v *view.View) (any, error) {
+	return s.answerFromView(w, func(v *view.View, _ time.Time, _ view.Liveness) (any, error) {
 		g, err := groupOf(v, r)
 		if err != nil {
 			return nil, err
@@ -159,12 +140,20 @@ func (s *Server) getComponent(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r.URL.RawQuery); err != nil {
 		return err
 	}
-	return s.answerFromView(w, func(v *view.View) (any, error) {
+	return s.answerFromView(w, func(v *view.View, now time.Time, live view.Liveness) (any, error) {
 		g, c, err := componentOf(v, r)
 		if err != nil {
 			return nil, err
 		}
-		out := &api.Component{Sequence: v.Sequence(), Group: g.Name, Phase: c.Phase(), Ready: readiness(c), Component: *c}
+		out := &api.Component{
+			Sequence: v.Sequence(), Group: g.Name, Phase: c.Phase(), Ready: readiness(c), Component: *c,
+			Paused: g.Paused, PausedTill: g.PausedTill, GroupAlerts: g.Alerts, Chances: g.Chances(c, now, live),
+		}
+		var names []string
+		for _, one := range out.Chances {
+			names = append(names, one.Candidate)
+		}
+		out.Candidates = candidateRows(g, names, now)
 		for _, spec := range g.Targets {
 			if !spec.Shows(c.Name) {
 				continue
@@ -179,12 +168,12 @@ func (s *Server) getComponent(w http.ResponseWriter, r *http.Request) error {
 }
 
 // answerFromView encodes within the read, since what a view hands out changes with the next record.
-func (s *Server) answerFromView(w http.ResponseWriter, find func(*view.View) (any, error)) error {
+func (s *Server) answerFromView(w http.ResponseWriter, find func(*view.View, time.Time, view.Liveness) (any, error)) error {
 	var text jsontext.Value
 	var err error
-	s.opts.Projector.Read(func(v *view.View) {
+	s.opts.Projector.ReadLive(func(v *view.View, now time.Time, live view.Liveness) {
 		var found any
-		if found, err = find(v); err == nil {
+		if found, err = find(v, now, live); err == nil {
 			text, err = json.Marshal(found, json.Deterministic(true))
 		}
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"strings"
 
 	"github.com/leadership-journal/journald/internal/api"
 )
@@ -25,14 +24,19 @@ func newPage() (*page, error) {
 	return &page{t}, nil
 }
 
-// pageGroups is how many groups the page shows.
-const pageGroups = 200
+// How much the page shows at most.
+const (
+	pageGroups     = 200
+	pageCandidates = 500
+)
 
 // pageData is what the template is filled with.
 type pageData struct {
-	Sequence uint64
-	Rows     []api.Row
-	More     bool
+	Sequence   uint64
+	Groups     []api.GroupRow // of which there is something to say
+	Rows       []api.Row
+	Candidates []api.CandidateRow
+	More       bool // groups, or candidates
 }
 
 // policy of what a page of ours may load, and from where: nothing but its own script and style.
@@ -44,6 +48,13 @@ func (s *Server) index(w http.ResponseWriter, _ *http.Request) error {
 	data := pageData{Sequence: groups.Sequence, More: groups.Next != ""}
 	for _, g := range groups.Groups {
 		data.Rows = append(data.Rows, g.Components...)
+		data.Candidates = append(data.Candidates, g.Candidates...)
+		if len(g.Remarks()) > 0 {
+			data.Groups = append(data.Groups, g)
+		}
+	}
+	if len(data.Candidates) > pageCandidates {
+		data.Candidates, data.More = data.Candidates[:pageCandidates], true
 	}
 	var b bytes.Buffer
 	if err := s.page.template.Execute(&b, &data); err != nil {
@@ -83,18 +94,4 @@ func (s *Server) openAPI(w http.ResponseWriter, _ *http.Request) error {
 	secure(w, "application/json")
 	_, _ = w.Write(text) // whoever asked may be gone
 	return nil
-}
-
-// Alert is a word on what is wrong with a row, or empty.
-func (d *pageData) Alert(r api.Row) string { return strings.Join(r.Alerts, ", ") }
-
-// Behind is what keeps targets from showing the leader, or empty.
-func (d *pageData) Behind(r api.Row) string {
-	var words []string
-	for _, t := range r.Targets {
-		if t.State != "in-sync" {
-			words = append(words, t.Name+" "+t.State)
-		}
-	}
-	return strings.Join(words, ", ")
 }

@@ -283,10 +283,18 @@ func TestPage(t *testing.T) {
 	h.say(grantS1, confirmS1, `{"kind":"grant","group":"flink","component":"b","candidate":"<script>alert(1)</script>","session":"S"}`)
 	a := h.do("GET", "/", "", "")
 	require.Contains(t, a.body, "flink/rest")
+	require.NotContains(t, a.body, "Candidates")
 	require.Contains(t, a.body, "http://jm-1:8081")
 	require.NotContains(t, a.body, "<script>alert")
 	require.NotContains(t, a.body, "style=")
 	require.Contains(t, a.header.Get("Content-Security-Policy"), "default-src 'none'")
+	h.say(`{"kind":"join","group":"flink","candidate":"jm-2","incarnation":"1","components":["rest"]}`,
+		`{"kind":"health","group":"flink","candidate":"jm-2","incarnation":"1","check":"disk","status":"fail","reason":"<b>full","run":1}`,
+		`{"kind":"pause","group":"flink","actor":"alice","reason":"test"}`)
+	body := h.do("GET", "/", "", "").body
+	for _, words := range []string{"flink/jm-2", "unknown (1 failed)", "disk: &lt;b&gt;full", "paused until it is resumed"} {
+		require.Contains(t, body, words)
+	}
 	for name, contentType := range map[string]string{"page.js": "text/javascript; charset=utf-8",
 		"page.css": "text/css; charset=utf-8", "icon.svg": "image/svg+xml"} {
 		asset := h.do("GET", "/assets/"+name, "", "")

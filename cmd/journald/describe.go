@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/view"
 )
 
 func newDescribe(r *remote) *cobra.Command {
@@ -57,6 +58,9 @@ func describe(out io.Writer, c *api.Component, now time.Time) error {
 	line := func(key, format string, args ...any) { fmt.Fprintf(w, key+":\t"+format+"\n", args...) }
 	line("Component", "%s/%s", c.Group, c.Name)
 	line("State", "%s, as of record %d", c.Phase, c.Sequence)
+	if c.Paused {
+		line("Paused", "no yields and no elections %s", pauseWords(c.PausedTill))
+	}
 	describeTerm(line, c, now)
 	switch {
 	case c.Intent == nil:
@@ -71,6 +75,12 @@ func describe(out io.Writer, c *api.Component, now time.Time) error {
 		}
 	}
 	describeTargets(line, c, now)
+	for i := range c.Candidates {
+		line("Candidate "+c.Candidates[i].Name, "%s", candidateWords(&c.Candidates[i], c.Chances, now))
+	}
+	for _, a := range c.GroupAlerts {
+		line("Alert of the group", "%s for %s: %s", a.Name, age(a.Since, now), a.Reason)
+	}
 	for _, a := range c.Alerts {
 		line("Alert", "%s for %s: %s", a.Name, age(a.Since, now), a.Reason)
 	}
@@ -94,6 +104,39 @@ func describeTerm(line teller, c *api.Component, now time.Time) {
 	if y := t.Yield; y != nil {
 		line("Yield", "told %s ago to give it to %s: %s", age(y.Since, now), dash(y.To), y.Reason)
 	}
+}
+
+func pauseWords(till time.Time) string {
+	if till.IsZero() {
+		return "until the group is resumed"
+	}
+	return "until " + till.UTC().Format(time.RFC3339)
+}
+
+// candidateWords is a candidate's health, and what keeps it from taking the component over.
+func candidateWords(k *api.CandidateRow, chances []view.Chance, now time.Time) string {
+	text := k.Condition()
+	if !k.LastRun.IsZero() {
+		text += ", last run " + age(k.LastRun, now) + " ago"
+	}
+	for i := range chances {
+		if chances[i].Candidate == k.Name {
+			return text + ": " + chanceWords(&chances[i])
+		}
+	}
+	return text
+}
+
+// chanceWords is what keeps a candidate from taking over.
+func chanceWords(c *view.Chance) string {
+	if len(c.Obstacles) == 0 {
+		return fmt.Sprintf("fit to take over, with priority %d", c.Priority)
+	}
+	var words []string
+	for _, o := range c.Obstacles {
+		words = append(words, o.String())
+	}
+	return strings.Join(words, ", ")
 }
 
 func numbers(all []uint64) string {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/view"
 )
 
 // getter is one use of `journald get`.
@@ -134,7 +135,7 @@ func (g *getter) leaders(ctx context.Context, group, component string) (*listing
 		return nil, err
 	}
 	l := &listing{
-		columns: []string{"COMPONENT", "STATE", "HOLDER", "ADDRESS", "EPOCH", "AGE", "ALERTS", "SESSION", "READY", "TARGETS"}, wide: 3,
+		columns: []string{"COMPONENT", "STATE", "HOLDER", "ADDRESS", "EPOCH", "AGE", "ALERTS", "SESSION", "READY", "TARGETS", "YIELD"}, wide: 4,
 		nothing: "No component is known yet; `journald publish grant GROUP/COMPONENT candidate=... session=...` makes one known.",
 	}
 	now := time.Now()
@@ -148,11 +149,38 @@ func (g *getter) leaders(ctx context.Context, group, component string) (*listing
 		}
 		name := r.Group + "/" + r.Component
 		l.rows = append(l.rows, row{name, []string{
-			name, r.Phase, dash(r.Candidate), dash(address), dash(epoch), age(r.Since, now), dash(strings.Join(r.Alerts, ",")),
-			dash(r.Session), dash(r.Ready), dash(targetWords(r.Targets)),
+			name, r.Phase, dash(r.Candidate), dash(address), dash(epoch), age(r.Since, now), dash(alertWords(r.Alerts, g.format == "wide")),
+			dash(r.Session), dash(r.Ready), dash(targetWords(r.Targets)), dash(yieldWords(&r)),
 		}, r})
 	}
 	return l, nil
+}
+
+// alertWords are the names of alerts, with their reasons where there is room.
+func alertWords(alerts []view.Alert, reasons bool) string {
+	var words []string
+	for _, a := range alerts {
+		if reasons {
+			words = append(words, a.String())
+		} else {
+			words = append(words, a.Name)
+		}
+	}
+	if reasons {
+		return strings.Join(words, "; ")
+	}
+	return strings.Join(words, ",")
+}
+
+// yieldWords is how far a holder is that was told to give leadership up.
+func yieldWords(r *api.Row) string {
+	switch {
+	case r.Released:
+		return "released"
+	case r.Yield != nil:
+		return strings.TrimSpace("to " + r.Yield.To)
+	}
+	return ""
 }
 
 func targetWords(targets []api.TargetState) string {
@@ -201,7 +229,9 @@ func (g *getter) candidates(ctx context.Context, group, component string) (*list
 		return nil, err
 	}
 	l := &listing{
-		columns: []string{"GROUP", "CANDIDATE", "JOINED", "HEALTH", "LEADS", "COMPONENTS", "PRIORITY", "INCARNATION", "ADDRESS"}, wide: 3,
+		columns: []string{"GROUP", "CANDIDATE", "JOINED", "HEALTH", "LEADS", "COMPONENTS", "REMARKS", "LAST RUN", "PRIORITY",
+			"INCARNATION", "ADDRESS"},
+		wide:    4,
 		nothing: "No candidate has joined.",
 	}
 	for _, one := range groups {
@@ -210,10 +240,18 @@ func (g *getter) candidates(ctx context.Context, group, component string) (*list
 				continue
 			}
 			l.rows = append(l.rows, row{one.Name + "/" + k.Name, []string{
-				one.Name, k.Name, yesNo(k.Joined), k.Health, dash(strings.Join(k.Leads, ",")), dash(strings.Join(k.Components, ",")),
-				strconv.Itoa(k.Priority), dash(k.Incarnation), dash(k.Address),
+				one.Name, k.Name, yesNo(k.Joined), k.Condition(), dash(strings.Join(k.Leads, ",")), dash(strings.Join(k.Components, ",")),
+				dash(strings.Join(k.Remarks(), "; ")), lastRun(k.LastRun), strconv.Itoa(k.Priority), dash(k.Incarnation), dash(k.Address),
 			}, k})
 		}
 	}
 	return l, nil
+}
+
+// lastRun is when a candidate was heard of its checks. It is a time, not an age: a watched list changes with what happens.
+func lastRun(at time.Time) string {
+	if at.IsZero() {
+		return "never"
+	}
+	return at.UTC().Format(time.RFC3339)
 }

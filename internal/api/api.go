@@ -87,9 +87,11 @@ type Row struct {
 	Session   string        `json:"session,omitzero"`
 	Since     time.Time     `json:"since,omitzero"`
 	Ready     string        `json:"ready,omitzero"`
-	Leader    *Intent       `json:"leader,omitzero"` // what targets must show; it may be an earlier term's
+	Leader    *Intent       `json:"leader,omitzero"`   // what targets must show; it may be an earlier term's
+	Released  bool          `json:"released,omitzero"` // the holder has said that it stopped
+	Yield     *view.Yield   `json:"yield,omitzero"`    // the holder was told to give leadership up
 	Targets   []TargetState `json:"targets,omitempty"`
-	Alerts    []string      `json:"alerts,omitempty"`
+	Alerts    []view.Alert  `json:"alerts,omitempty"`
 }
 
 // Intent is the leader info that targets must show.
@@ -114,9 +116,10 @@ type GroupRow struct {
 	Name       string         `json:"name"`
 	Version    uint64         `json:"version"`
 	Paused     bool           `json:"paused,omitzero"`
+	PausedTill time.Time      `json:"pausedTill,omitzero"` // missing: until it is resumed
 	Candidates []CandidateRow `json:"candidates"`
 	Components []Row          `json:"components"`
-	Alerts     []string       `json:"alerts,omitempty"`
+	Alerts     []view.Alert   `json:"alerts,omitempty"` // of the group itself
 }
 
 // CandidateRow is what there is to say about a candidate in one line.
@@ -130,7 +133,18 @@ type CandidateRow struct {
 	Excluded    bool     `json:"excluded,omitzero"`
 	Components  []string `json:"components,omitempty"`
 	Address     string   `json:"address,omitzero"`
-	Leads       []string `json:"leads,omitempty"` // components whose term it holds
+	Leads       []string `json:"leads,omitempty"`    // components whose term it holds
+	Yields      []string `json:"yields,omitempty"`   // those of them that it was told to give up
+	Stopping    []string `json:"stopping,omitempty"` // components that it led, and has not said that it stopped to
+
+	ExcludedUntil time.Time `json:"excludedUntil,omitzero"` // missing: until it is included
+	HeldDown      bool      `json:"heldDown,omitzero"`      // it gave leadership up, and is not chosen
+	HeldDownUntil time.Time `json:"heldDownUntil,omitzero"` // missing: until it passes
+	Check         string    `json:"check,omitzero"`         // the check that failed most often in a row
+	Failures      int       `json:"failures,omitzero"`      // so many times
+	Reason        string    `json:"reason,omitzero"`        // what it said last
+	LastRun       time.Time `json:"lastRun,omitzero"`       // when a check was reported last; missing: none was
+	SilentSince   time.Time `json:"silentSince,omitzero"`   // its agent has not been heard
 }
 
 // Groups is a page of groups, ordered by name.
@@ -153,7 +167,12 @@ type Component struct {
 	Phase       string           `json:"phase"`
 	Ready       string           `json:"ready"` // true, false or unknown
 	TargetSpecs []journal.Target `json:"targetSpecs,omitempty"`
-	Observed    []string         `json:"observed,omitempty"` // those of the targets where nothing is kept
+	Observed    []string         `json:"observed,omitempty"`    // those of the targets where nothing is kept
+	Paused      bool             `json:"paused,omitzero"`       // its group is
+	PausedTill  time.Time        `json:"pausedTill,omitzero"`   // missing: until it is resumed
+	Candidates  []CandidateRow   `json:"candidates,omitempty"`  // that may lead it, or do
+	Chances     []view.Chance    `json:"chances,omitempty"`     // theirs to take it over, the best one first
+	GroupAlerts []view.Alert     `json:"groupAlerts,omitempty"` // of its group itself
 	view.Component
 }
 
