@@ -69,8 +69,9 @@ func (p *process) newRoot(began *bool) *cobra.Command {
 	root.PersistentFlags().StringVar(&remote.server, "server", first(p.env("JOURNALD_SERVER"), "http://127.0.0.1:8086"),
 		"where journald is (JOURNALD_SERVER)")
 	root.PersistentFlags().DurationVar(&remote.timeout, "timeout", defaultTimeout, "how long to wait for an answer")
-	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "ask", Title: "Tell and ask:"}, &cobra.Group{ID: "help",
-		Title: "Around it:"})
+	root.AddGroup(&cobra.Group{ID: "run", Title: "Run:"}, &cobra.Group{ID: "ask", Title: "Tell and ask:"},
+		&cobra.Group{ID: "order", Title: "Order:"}, &cobra.Group{ID: "help",
+			Title: "Around it:"})
 	add := func(group string, commands ...*cobra.Command) {
 		for _, c := range commands {
 			c.GroupID = group
@@ -79,6 +80,7 @@ func (p *process) newRoot(began *bool) *cobra.Command {
 	}
 	add("run", p.newServe(), newAgent(remote), p.newDemo(), p.newTest())
 	add("ask", newPublish(remote), newGet(remote), newDescribe(remote), newHistory(remote), newDiff(remote))
+	add("order", newTransfer(remote), newExclude(remote), newInclude(remote), newPause(remote), newResume(remote))
 	add("help", p.newConfig(), p.newVersion())
 	root.SetHelpCommandGroupID("help")
 	root.SetCompletionCommandGroupID("help")

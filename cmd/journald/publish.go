@@ -127,7 +127,7 @@ func (p *publisher) complete(kind string, event map[string]any) {
 	switch kind {
 	case "transfer", "exclude", "include", "pause", "resume", "policy":
 		if event["actor"] == nil {
-			event["actor"] = first(p.env("USER"), p.env("LOGNAME"), "unknown")
+			event["actor"] = p.actingUser()
 		}
 	}
 }
