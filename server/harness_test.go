@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -43,6 +44,23 @@ type options struct {
 	alive    server.Alive
 	writing  time.Duration // how long an answer may take
 	catchUp  time.Duration // how long the fold may take to reach what was told elsewhere
+	lag      *sync.Mutex   // nil, or what keeps records from the projector while it is locked
+}
+
+// lagging is a log whose records come when they are let through.
+type lagging struct {
+	journal.Log
+	lag *sync.Mutex
+}
+
+func (l *lagging) Follow(ctx context.Context, from uint64, fn func([]journal.Record) error) error {
+	return l.Log.Follow(ctx, from, func(batch []journal.Record) error {
+		if l.lag != nil {
+			l.lag.Lock()
+			defer l.lag.Unlock()
+		}
+		return fn(batch)
+	})
 }
 
 func start(tb testing.TB, o options) *harness {
@@ -73,7 +91,7 @@ func start(tb testing.TB, o options) *harness {
 	metrics, err := server.NewMetrics(h.registry, server.MetricsOptions{MaxSeries: 100, Version: "test", Revision: "none"})
 	require.NoError(tb, err)
 	h.projector, err = projector.New(projector.Config{
-		Instance: "test", Log: h.log, Lease: h.log.NewLease(2 * time.Second), Connect: o.connect, Leaders: bucket.Target,
+		Instance: "test", Log: &lagging{h.log, o.lag}, Lease: h.log.NewLease(2 * time.Second), Connect: o.connect, Leaders: bucket.Target,
 		Alive: keys, Settings: o.settings, Meter: metrics, Logger: logger,
 	})
 	require.NoError(tb, err)

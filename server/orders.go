@@ -151,7 +151,7 @@ func untilOf(data journal.Data) time.Time {
 
 // tryOut says what would come of an order, with all that was acknowledged before it.
 func (s *Server) tryOut(ctx context.Context, e *journal.Event) (*api.Rehearsal, error) {
-	if err := s.catchUp(ctx); err != nil {
+	if err := s.reachEnd(ctx); err != nil {
 		return nil, err
 	}
 	r := &api.Rehearsal{Kind: e.Data.Kind(), Group: e.Group, Component: e.Component, Actor: actorOf(e.Data)}
@@ -174,8 +174,8 @@ func (s *Server) tryOut(ctx context.Context, e *journal.Event) (*api.Rehearsal, 
 	return r, nil
 }
 
-// catchUp waits until everything is folded that is stored by now.
-func (s *Server) catchUp(ctx context.Context) error {
+// reachEnd waits until everything is folded that is stored by now.
+func (s *Server) reachEnd(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, appendTimeout)
 	defer cancel()
 	last, err := s.opts.Log.Last(ctx)
