@@ -100,13 +100,14 @@ func TestTransfer(t *testing.T) {
 func TestTransferIsNotWaitedForForEver(t *testing.T) {
 	s := serve(t, "--data", t.TempDir())
 	s.staff()
+	s.must("transfer", "demo/web", "--reason", "drain", "--id", "7")
+	s.told()
 	args := []string{"transfer", "demo/web", "--reason", "drain", "--wait", "--timeout", "100ms", "--id", "7"}
 	r := s.run(args...)
 	require.Equal(t, exitTimeout, r.code, r.err)
 	require.Empty(t, r.out)
 	require.Contains(t, r.err, "web-1 was told by record")
 	require.Contains(t, r.err, "--id 7 goes on waiting")
-	s.told()
 	s.must("publish", "revoke", "demo/web", "session=S1", "reason=yielded")
 	s.lead("web-2", "S2")
 	require.Contains(t, s.must(args...), "web-2")
