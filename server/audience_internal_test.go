@@ -22,7 +22,9 @@ type town struct {
 	runs uint64
 }
 
-func (w *town) pick(label string, from ...string) string { return rapid.SampledFrom(from).Draw(w.t, label) }
+func (w *town) pick(label string, from ...string) string {
+	return rapid.SampledFrom(from).Draw(w.t, label)
+}
 
 func (w *town) candidate() string { return w.pick("candidate", "a", "b", "c", "d") }
 

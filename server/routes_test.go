@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/nats-io/nats.go"
@@ -15,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/policy"
+	"github.com/leadership-journal/journald/projector"
 	"github.com/leadership-journal/journald/server"
 	"github.com/leadership-journal/journald/view"
 )
@@ -275,6 +278,30 @@ func TestSeriesAreLimited(t *testing.T) {
 	}
 	h.say(events...)
 	require.Equal(t, 100, strings.Count(h.do("GET", "/metrics", "", "").body, "journald_leader_info{"))
+}
+
+// TestNoAlertIsLeftOut holds that the limit of series keeps no alert from whoever is on call.
+func TestNoAlertIsLeftOut(t *testing.T) {
+	rules := policy.Default()
+	rules.ConfirmWithin = policy.Duration(time.Millisecond)
+	h := start(t, options{settings: projector.Settings{Defaults: rules, Groups: map[string]projector.Group{}}})
+	var events []string
+	for i := range 120 {
+		events = append(events, fmt.Sprintf(`{"kind":"grant","group":"g","component":"c%d","candidate":"x","session":"S"}`, i))
+	}
+	h.say(events...)
+	h.until(func() bool {
+		raised := 0
+		h.projector.Read(func(v *view.View) {
+			for _, c := range v.Group("g").Components {
+				raised += len(c.Alerts)
+			}
+		})
+		return raised == 120
+	})
+	text := h.do("GET", "/metrics", "", "").body
+	require.Equal(t, 101, strings.Count(text, "journald_alerts_active{"))
+	require.Contains(t, text, `journald_alerts_active{component="other",group="other",name="GrantedUnconfirmed"} 20`)
 }
 
 func TestPage(t *testing.T) {

@@ -34,7 +34,8 @@ func newScrape(m *Metrics) *scrape {
 		leaderless:   desc("leaderless_seconds_total", "Time in which nobody led though somebody could.", "group", "component"),
 		health: desc("candidate_health", "1 where the checks of a candidate that has joined pass, 0 where they fail, -1 where that is not known.",
 			"group", "candidate"),
-		alerts: desc("alerts_active", "1 for each alert that is active.", "name", "group", "component"),
+		alerts: desc("alerts_active", "1 for each alert that is active; or how many are of components without series, named other.",
+			"name", "group", "component"),
 		master: prometheus.NewDesc("leader_election_master_status", "1 where this instance acts, as client-go has it.",
 			[]string{"name"}, nil),
 		targets: newTargetStanding(),
@@ -100,11 +101,20 @@ func lagOf(v *view.View, last uint64) float64 {
 func (s *scrape) collectView(v *view.View, ch chan<- prometheus.Metric) {
 	s.metrics.mu.Lock()
 	defer s.metrics.mu.Unlock()
+	unnamed := map[string]int{} // alerts of components without series of their own
 	for _, g := range v.Groups() {
 		s.collectAlerts(ch, g.Name, "", g.Alerts)
 		for _, c := range g.Components {
-			s.collectComponent(ch, g, c)
+			if s.collectComponent(ch, g, c) {
+				continue
+			}
+			for _, a := range c.Alerts {
+				unnamed[a.Name]++
+			}
 		}
+	}
+	for name, n := range unnamed {
+		ch <- prometheus.MustNewConstMetric(s.alerts, prometheus.GaugeValue, float64(n), name, other, other)
 	}
 	s.collectHealth(v, ch)
 	s.targets.collect(v, s.metrics.target, ch)
@@ -138,10 +148,11 @@ func healthValue(rank string) float64 {
 	return -1
 }
 
-func (s *scrape) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c *view.Component) {
+// collectComponent says false of a component that has no series of its own.
+func (s *scrape) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c *view.Component) bool {
 	t := s.metrics.component(g.Name, c.Name)
 	if t == nil {
-		return
+		return false
 	}
 	now := time.Now()
 	t.leaderlessAt(c.LeaderlessSince, now)
@@ -155,6 +166,7 @@ func (s *scrape) collectComponent(ch chan<- prometheus.Metric, g *view.Group, c 
 		ch <- prometheus.MustNewConstMetric(s.leaderInfo, prometheus.GaugeValue, 1, g.Name, c.Name, c.Term.Candidate)
 	}
 	s.collectAlerts(ch, g.Name, c.Name, c.Alerts)
+	return true
 }
 
 func (s *scrape) collectAlerts(ch chan<- prometheus.Metric, group, component string, alerts []view.Alert) {
