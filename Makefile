@@ -6,8 +6,10 @@ SHELL := bash
 
 DATA ?= data
 FUZZTIME ?= 30s
+FAULTS ?= 200
 KILLS ?= 200
 RACE ?= -race
+SCHEDULES ?= 20000
 TESTFLAGS ?=
 
 # The go command writes version and revision into the binary where there is a commit to tell of.
@@ -73,6 +75,11 @@ bench: testenv ## run the benchmarks; each prints its ratio to a baseline of the
 .PHONY: crash
 crash: testenv ## kill journald under load KILLS times (default 200), at random moments; JOURNALD_SEED repeats a run
 	JOURNALD_KILLS='$(KILLS)' go test -count 1 -timeout 60m -v -run '^TestKill$$' $(TESTFLAGS) ./test/crash
+
+.PHONY: soak
+soak: testenv ## play SCHEDULES random fault schedules of managed elections (default 20,000), then FAULTS real ones (default 200)
+	JOURNALD_SCHEDULES='$(SCHEDULES)' go test -count 1 -timeout 5h -run '^TestRandomFaults$$' $(TESTFLAGS) ./candidate
+	JOURNALD_FAULTS='$(FAULTS)' go test -count 1 -timeout 2h -v -run '^TestKillsAndFreezes$$' $(TESTFLAGS) ./test/managed
 
 .PHONY: interop
 interop: testenv ## have other systems' own clients, Curator's and Flink's, read what journald writes

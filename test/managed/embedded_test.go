@@ -73,10 +73,7 @@ func TestKillsAndFreezes(t *testing.T) {
 func (e *embedded) fault() {
 	e.Helper()
 	leader := e.history.leader(components[e.random.IntN(len(components))])
-	for wait := time.After(time.Duration(e.random.Int64N(int64(lease / 2)))); ; {
-		<-wait
-		break
-	}
+	<-time.After(time.Duration(e.random.Int64N(int64(lease / 2))))
 	began := now()
 	var what string
 	switch e.random.IntN(5) {
