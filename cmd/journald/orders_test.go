@@ -74,7 +74,7 @@ func TestTransfer(t *testing.T) {
 	}()
 	s.told()
 	require.Contains(t, s.must("get", "leaders", "-o", "wide"), "to web-2")
-	s.must("publish", "release", "demo/web", "session=S1", "reason=yielded")
+	s.must("publish", "release", "demo/web", "session=S1", "reason=yielded", "--wait", "applied")
 	require.Contains(t, s.must("get", "leaders", "-o", "wide"), "released")
 	s.must("publish", "revoke", "demo/web", "session=S1", "reason=yielded")
 	select {
