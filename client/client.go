@@ -46,9 +46,11 @@ type Ack struct {
 	Reason    string       // why, where the verdict alone does not say it
 }
 
-// Where a candidate stands in its group, with its open terms, and what it is ordered to do.
-type (
-	Standing = standing.Candidate
-	Term     = standing.Term
-	Yield    = standing.Yield
-)
+// Standing is where a candidate stands in its group.
+type Standing = standing.Candidate
+
+// Term is an open term that a candidate holds.
+type Term = standing.Term
+
+// Yield is an order to give a term up.
+type Yield = standing.Yield

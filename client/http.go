@@ -131,7 +131,7 @@ func acksOf(acks, stored []api.Ack) []Ack {
 	out := make([]Ack, len(acks))
 	for i, a := range acks {
 		out[i] = Ack{Sequence: a.Sequence, Duplicate: a.Duplicate, Verdict: a.Verdict, Reason: a.Reason}
-		if stored != nil && stored[i].Sequence == a.Sequence {
+		if len(stored) == len(acks) && stored[i].Sequence == a.Sequence {
 			out[i].Duplicate = stored[i].Duplicate
 		}
 	}

@@ -89,19 +89,21 @@ func TestStoredAndNotFoldedInTime(t *testing.T) {
 	late := `{"type":"urn:journald:problem:timeout","title":"Gateway Timeout","status":504,"detail":"they were not applied within 5s",` +
 		`"events":[{"sequence":7,"id":"a","duplicate":false}]}`
 	var calls atomic.Int64
+	var asked atomic.Value
 	slow := func(w http.ResponseWriter, _ *http.Request) {
 		calls.Add(1)
 		w.WriteHeader(http.StatusGatewayTimeout)
 		_, _ = fmt.Fprint(w, late)
 	}
 	quick := func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, "applied", r.URL.Query().Get("wait"))
+		asked.Store(r.URL.Query().Get("wait"))
 		w.WriteHeader(http.StatusCreated)
 		_, _ = fmt.Fprint(w, `[{"sequence":7,"id":"a","duplicate":true,"verdict":"applied"}]`)
 	}
 	acks, err := overHTTP().open(t, fake(t, slow), fake(t, quick)).Append(t.Context(), join("jm-1"))
 	require.NoError(t, err)
 	require.Equal(t, []client.Ack{{Sequence: 7, Verdict: view.Applied}}, acks)
+	require.Equal(t, "applied", asked.Load())
 
 	_, err = overHTTP().open(t, fake(t, slow)).Append(t.Context(), join("jm-1"))
 	require.ErrorContains(t, err, "the events are stored, from record 7 on, but what that did is not known")

@@ -58,7 +58,8 @@ func (l *life) close() error {
 	case <-ended:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("close the client: what it had under way did not end within %s; does a function that is told standings hang?", closeTimeout)
+		return fmt.Errorf("close the client: what it had under way did not end within %s; does a function that is told standings hang?",
+			closeTimeout)
 	}
 }
 

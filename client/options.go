@@ -98,7 +98,8 @@ func (o *Options) suits(where place, files tlsfile.Files) error {
 // readServers reads a comma-separated list of URLs of one kind.
 func readServers(list string) (where place, err error) {
 	if list == "" {
-		return place{}, errors.New("the server is missing; name a journald, such as http://127.0.0.1:8086, or its NATS, such as nats://127.0.0.1:4222")
+		return place{}, errors.New("the server is missing; name a journald, such as http://127.0.0.1:8086, " +
+			"or its NATS, such as nats://127.0.0.1:4222")
 	}
 	for text := range strings.SplitSeq(list, ",") {
 		u, overNATS, err := readServer(strings.TrimSpace(text))
@@ -128,7 +129,8 @@ func readServer(text string) (u *url.URL, overNATS bool, err error) {
 		u.Path = strings.TrimRight(u.Path, "/")
 		return u, false, nil
 	}
-	return nil, false, fmt.Errorf("the server %s is none that a client knows: it begins with http://, https://, nats:// or tls://", u.Redacted())
+	return nil, false, fmt.Errorf("the server %s is none that a client knows: one begins with http://, https://, nats:// or tls://",
+		u.Redacted())
 }
 
 // hidden is a text without what may be a password in it.

@@ -57,14 +57,17 @@ func TestOpenBeforeTheJournalIsThere(t *testing.T) {
 	overNATS := client.Options{Server: "nats://" + w.nats, Group: group, Logger: slog.New(slog.DiscardHandler)}
 	_, err = client.Open(bounded(t, 100*time.Millisecond), overNATS)
 	require.ErrorContains(t, err, w.nats)
-	opened := make(chan client.Client, 1)
+	opening := bounded(t, patient)
+	opened, failed := make(chan client.Client, 1), make(chan error, 1)
 	go func() {
-		c, err := client.Open(bounded(t, patient), overNATS)
-		require.NoError(t, err)
+		c, err := client.Open(opening, overNATS)
 		opened <- c
+		failed <- err
 	}()
 	w.start()
 	t.Cleanup(func() { w.stop() })
-	require.NoError(t, (<-opened).Close())
+	late := <-opened
+	require.NoError(t, <-failed)
+	require.NoError(t, late.Close())
 	appendUntil(t, c, join("jm-1"))
 }

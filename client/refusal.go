@@ -41,7 +41,8 @@ func (r *refusal) Error() string {
 		return fmt.Sprintf("%s answered %d %s, not as a journald does; check the server's URL, and what stands between",
 			r.server, r.problem.Status, http.StatusText(r.problem.Status))
 	}
-	return fmt.Sprintf("%s answered %d %s: %s", r.server, r.problem.Status, strings.TrimPrefix(r.problem.Type, api.ProblemPrefix), r.problem.Detail)
+	code := strings.TrimPrefix(r.problem.Type, api.ProblemPrefix)
+	return fmt.Sprintf("%s answered %d %s: %s", r.server, r.problem.Status, code, r.problem.Detail)
 }
 
 // Unwrap says what the answer means for events.

@@ -44,23 +44,23 @@ type running struct {
 	stop      func()
 }
 
-func newWorld(t testing.TB) *world {
-	w := &world{t: t, dir: t.TempDir(), http: address(t), nats: address(t)}
+func newWorld(tb testing.TB) *world {
+	w := &world{t: tb, dir: tb.TempDir(), http: address(tb), nats: address(tb)}
 	w.start()
-	t.Cleanup(func() { w.stop() })
+	tb.Cleanup(func() { w.stop() })
 	return w
 }
 
 // address is one that was free a moment ago.
-func address(t testing.TB) string {
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
+func address(tb testing.TB) string {
+	l, err := new(net.ListenConfig).Listen(tb.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(tb, err)
+	require.NoError(tb, l.Close())
 	return l.Addr().String()
 }
 
-func logger(t testing.TB) *slog.Logger {
-	return slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+func logger(tb testing.TB) *slog.Logger {
+	return slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
 func (w *world) start() {
@@ -81,7 +81,7 @@ func (w *world) start() {
 	metrics, err := server.NewMetrics(registry, server.MetricsOptions{MaxSeries: 100, Version: "test", Revision: "none"})
 	require.NoError(t, err)
 	r.projector, err = projector.New(projector.Config{
-		Instance: "journald-0", Log: r.log, Lease: r.log.NewLease(2 * time.Second), Meter: metrics, Logger: logger(t),
+		Instance: "journald-0", Log: r.log, Lease: r.log.NewLease(2 * time.Second), Alive: keys, Meter: metrics, Logger: logger(t),
 		Connect:  func(string, journal.Target) (projector.Target, error) { panic("no group has a target") },
 		Settings: projector.Settings{Defaults: policy.Default()},
 	})
@@ -174,24 +174,24 @@ func both(t *testing.T, test func(t *testing.T, w *world, k kind)) {
 }
 
 // open opens a client until the end of the test.
-func (k kind) open(t testing.TB, addresses ...string) client.Client {
-	t.Helper()
+func (k kind) open(tb testing.TB, addresses ...string) client.Client {
+	tb.Helper()
 	for i := range addresses {
 		addresses[i] = k.scheme + addresses[i]
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patient)
+	ctx, cancel := context.WithTimeout(tb.Context(), patient)
 	defer cancel()
-	c, err := client.Open(ctx, client.Options{Server: strings.Join(addresses, ","), Group: group, Instance: "test", Logger: logger(t)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	c, err := client.Open(ctx, client.Options{Server: strings.Join(addresses, ","), Group: group, Instance: "test", Logger: logger(tb)})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, c.Close()) })
 	return c
 }
 
 // behind opens a client through a proxy, by which the network is disturbed.
-func (k kind) behind(t testing.TB, w *world) (client.Client, *testenv.TCPProxy) {
-	t.Helper()
-	proxy := testenv.NewTCPProxy(t, k.address(w))
-	return k.open(t, proxy.Addr()), proxy
+func (k kind) behind(tb testing.TB, w *world) (client.Client, *testenv.TCPProxy) {
+	tb.Helper()
+	proxy := testenv.NewTCPProxy(tb, k.address(w))
+	return k.open(tb, proxy.Addr()), proxy
 }
 
 // event is one with an id of its own.
@@ -220,13 +220,13 @@ type following struct {
 	last  uint64
 }
 
-func follow(t testing.TB, c client.Client, candidate string) *following {
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	f := &following{t: t, told: make(chan client.Standing, 1000), ended: make(chan error, 1), stop: cancel}
+func follow(tb testing.TB, c client.Client, candidate string) *following {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(tb.Context()))
+	f := &following{t: tb, told: make(chan client.Standing, 1000), ended: make(chan error, 1), stop: cancel}
 	go func() {
 		f.ended <- c.Follow(ctx, candidate, func(s client.Standing) error { f.told <- s; return nil })
 	}()
-	t.Cleanup(cancel)
+	tb.Cleanup(cancel)
 	return f
 }
 

@@ -76,8 +76,8 @@ func (s *Server) follow(ctx context.Context, w http.ResponseWriter, group, candi
 	})
 	defer s.hub.leave(l)
 	out := newEventStream(w)
-	if err := out.standing(told); err != nil {
-		return nil //nolint:nilerr // the candidate has gone
+	if out.standing(told) != nil {
+		return nil // the candidate has gone
 	}
 	beat := time.NewTicker(followBeat)
 	defer beat.Stop()

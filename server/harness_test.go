@@ -30,6 +30,7 @@ import (
 type harness struct {
 	tb        testing.TB
 	url       string
+	handler   http.Handler // what answers there
 	log       *stream.Log
 	projector *projector.Projector
 	registry  *prometheus.Registry
@@ -114,7 +115,7 @@ func start(tb testing.TB, o options) *harness {
 	}
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	require.NoError(tb, err)
-	h.url = "http://" + listener.Addr().String()
+	h.url, h.handler = "http://"+listener.Addr().String(), s.Handler()
 	serving, folding := make(chan error, 1), make(chan error, 1)
 	servingCtx, stopServing := context.WithCancel(ctx)
 	go func() { serving <- s.Serve(servingCtx, listener) }()

@@ -62,8 +62,8 @@ type Log struct {
 var _ journal.Log = (*Log)(nil)
 
 // Open connects to the journal, having started its server if it is embedded, and makes its stream or checks the one
-// that is there. With [Options.Existing] it makes none, and where there is none says so. A stream that is weaker than a journal needs is refused, with every difference and what to do about it.
-// While a cluster forms it waits, until ctx ends.
+// that is there. With [Options.Existing] it makes none, and says so where there is none. A stream that is weaker than a
+// journal needs is refused, with every difference and what to do about it. While a cluster forms it waits, until ctx ends.
 func Open(ctx context.Context, opts Options) (*Log, error) {
 	opts, err := opts.complete()
 	if err != nil {
