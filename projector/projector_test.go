@@ -258,6 +258,27 @@ func TestAConfirmIsShown(t *testing.T) {
 	p.end(t)
 }
 
+func TestATapIsToldEveryRecordBeforeItCanBeRead(t *testing.T) {
+	l := openLog(t)
+	p := start(t, l, "journald-0", nil)
+	p.active(t)
+	type told struct {
+		sequence uint64
+		verdict  view.Verdict
+	}
+	var all []told
+	before := p.Status().Applied
+	p.Tap(func(r *journal.Record, result view.Result) { all = append(all, told{r.Sequence, result.Verdict}) })
+	sequence := lead(t, l, "rest", "S1", "http://a")
+	require.NoError(t, p.Wait(t.Context(), sequence))
+	p.Read(func(v *view.View) {
+		require.NotEmpty(t, all)
+		require.Equal(t, v.Sequence(), all[len(all)-1].sequence)
+		require.Equal(t, told{sequence, view.Applied}, all[sequence-all[0].sequence])
+		require.LessOrEqual(t, all[0].sequence, before+1)
+	})
+}
+
 func TestWhatWasConfirmedWhileNobodyActedIsShownLater(t *testing.T) {
 	l, m := openLog(t), newMemory()
 	lead(t, l, "rest", "S1", "http://a")
