@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -214,4 +215,30 @@ func TestAnExistingStreamIsOnlyUsed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = Open(bounded(t, 10*time.Second), existing)
 	require.ErrorContains(t, err, "duplicate_window")
+}
+
+// A user who may only read is told so, and nothing is tried again.
+func TestAnAppendThatIsNotAllowed(t *testing.T) {
+	srv, err := server.NewServer(&server.Options{
+		Port: server.RANDOM_PORT, Host: "127.0.0.1", JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, SyncAlways: true,
+		MaxPayload: 2 * maxMessage,
+		Users: []*server.User{{Username: "all", Password: "x"}, {Username: "reader", Password: "x", Permissions: &server.Permissions{
+			Publish: &server.SubjectPermission{Deny: []string{subjects}},
+		}}},
+	})
+	require.NoError(t, err)
+	srv.Start()
+	t.Cleanup(func() { srv.Shutdown(); srv.WaitForShutdown() })
+	require.True(t, srv.ReadyForConnections(30*time.Second))
+	address := srv.Addr().String()
+	all := open(t, Options{URL: "nats://all:x@" + address, MaxBytes: 64 << 20})
+	reader := open(t, Options{URL: "nats://reader:x@" + address, Existing: true})
+	for _, events := range [][]journal.Event{{confirm("a")}, confirms("b", 3)} {
+		_, err = reader.Append(bounded(t, 30*time.Second), events...)
+		require.ErrorIs(t, err, nats.ErrPermissionViolation)
+		require.ErrorContains(t, err, "the NATS user may not do this")
+	}
+	_, err = all.Append(bounded(t, 10*time.Second), confirmOf("flink", "c"))
+	require.NoError(t, err)
+	followGroup(t, reader, "flink").hears("c", "current")
 }

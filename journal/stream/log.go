@@ -53,6 +53,7 @@ type Log struct {
 	lifetime context.Context // of what runs for the log, not for one caller
 	queue    queue
 	seen     atomic.Uint64 // newest sequence known to be stored
+	denial   atomic.Pointer[denial]
 
 	undo    []func(context.Context) error // to close, in the order in which it was opened
 	closing sync.Once
@@ -164,6 +165,9 @@ func (l *Log) connect(ctx context.Context, url string, more ...nats.Option) (*na
 		}),
 		nats.ReconnectHandler(func(c *nats.Conn) { l.logger.Info("nats connection restored", "url", c.ConnectedUrlRedacted()) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				l.denial.Store(&denial{time.Now(), err})
+			}
 			l.logger.Warn("nats reported an error", "error", err)
 		}),
 	}, more...)

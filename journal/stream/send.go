@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"strconv"
 	"strings"
 	"time"
 
@@ -133,8 +134,9 @@ func (l *Log) publish(items []*item) error {
 	}
 	ctx, cancel := context.WithTimeout(l.lifetime, attemptTimeout+time.Duration(size)*time.Second/slowest)
 	defer cancel()
+	began := time.Now()
 	if len(items) == 1 {
-		return l.publishOne(ctx, items[0])
+		return l.orDenied(began, items, l.publishOne(ctx, items[0]))
 	}
 	messages := make([]*nats.Msg, len(items))
 	for i, it := range items {
@@ -142,12 +144,33 @@ func (l *Log) publish(items []*item) error {
 	}
 	ack, err := jetstreamext.PublishMsgBatch(ctx, l.js, messages, jetstreamext.BatchFlowControl{})
 	if err != nil {
-		return err
+		return l.orDenied(began, items, err)
 	}
 	for i, it := range items {
 		it.ack = journal.Ack{Sequence: ack.Sequence - uint64(len(items)-1-i)}
 	}
 	return nil
+}
+
+// denial is the newest word of the server that something is not allowed. It answers no message: who sent it is left waiting.
+type denial struct {
+	at  time.Time
+	err error
+}
+
+// orDenied is why messages were not answered that were sent after a moment: the server's word, where it has spoken since of
+// the subject of one.
+func (l *Log) orDenied(since time.Time, items []*item, err error) error {
+	d := l.denial.Load()
+	if err == nil || d == nil || d.at.Before(since) {
+		return err
+	}
+	for _, it := range items {
+		if strings.Contains(d.err.Error(), strconv.Quote(it.msg.Subject)) {
+			return fmt.Errorf("the NATS user may not do this: %w", d.err)
+		}
+	}
+	return err
 }
 
 func (l *Log) publishOne(ctx context.Context, it *item) error {
@@ -266,7 +289,8 @@ func judge(err error) outcome {
 	}
 	code, ok := apiCode(err)
 	if !ok {
-		if errors.Is(err, nats.ErrBadSubject) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrBadHeaderMsg) {
+		if errors.Is(err, nats.ErrBadSubject) || errors.Is(err, nats.ErrMaxPayload) || errors.Is(err, nats.ErrBadHeaderMsg) ||
+			errors.Is(err, nats.ErrPermissionViolation) {
 			return refused
 		}
 		return unknown
