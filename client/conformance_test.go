@@ -176,6 +176,20 @@ func TestFollow(t *testing.T) {
 	})
 }
 
+// Who has hardly any time left is told that, not that the events are wrong.
+func TestHardlyAnyTimeIsLeft(t *testing.T) {
+	both(t, func(t *testing.T, w *world, k kind) {
+		c := k.open(t, k.address(w))
+		for n := range 50 {
+			_, err := c.Append(bounded(t, time.Duration(n)*20*time.Microsecond), join("jm-1"))
+			if err != nil {
+				require.False(t, client.Final(err), err)
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+		}
+	})
+}
+
 func TestFollowEndsWithTheErrorOfTell(t *testing.T) {
 	both(t, func(t *testing.T, w *world, k kind) {
 		enough := errors.New("enough")

@@ -91,7 +91,7 @@ func (c *overHTTP) append(ctx context.Context, events []journal.Event) ([]Ack, e
 	defer leave()
 	var acks, stored []api.Ack
 	err = c.ask(ctx, appendTimeout, func(ctx context.Context, server *url.URL, patience time.Duration) error {
-		target := server.String() + "/v1/events?wait=applied&timeout=" + (patience / 2).Round(time.Millisecond).String()
+		target := server.String() + "/v1/events?wait=applied&timeout=" + max(patience/2, time.Millisecond).Round(time.Millisecond).String()
 		err := c.send(ctx, http.MethodPost, target, body, &acks)
 		if r, ok := errors.AsType[*refusal](err); ok && len(r.problem.Events) == len(events) && stored == nil {
 			stored = r.problem.Events
