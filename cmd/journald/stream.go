@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,12 +8,12 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/internal/sse"
 )
 
 func watchQuery(group, component, kind string) url.Values {
@@ -63,19 +62,15 @@ func (r *remote) streamOnce(ctx context.Context, query url.Values, last *uint64,
 		return err
 	}
 	defer answer.Body.Close()
-	lines := bufio.NewReaderSize(answer.Body, 64<<10)
+	events := sse.NewReader(answer.Body, func() {})
 	for {
-		line, err := lines.ReadString('\n')
+		event, err := events.Next()
 		if err != nil {
 			return errBroken
 		}
-		data, ok := strings.CutPrefix(line, "data: ")
-		if !ok {
-			continue
-		}
 		var record api.Record
-		if err := json.Unmarshal([]byte(data), &record); err != nil || record.Sequence == 0 {
-			return unreachable(fmt.Errorf("the server ended the stream: %s", strings.TrimSpace(data)))
+		if err := json.Unmarshal([]byte(event.Data), &record); err != nil || record.Sequence == 0 {
+			return unreachable(fmt.Errorf("the server ended the stream: %s", event.Data))
 		}
 		*last = record.Sequence
 		if err := each(&record); err != nil {
