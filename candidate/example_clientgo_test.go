@@ -2,8 +2,8 @@ package candidate_test
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"os"
 	"os/signal"
 	"syscall"
 	"time"
@@ -68,24 +68,25 @@ func leases(api kubernetes.Interface, namespace, identity string, timing leadere
 func Example_clientGo() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	config, err := rest.InClusterConfig()
 	if err != nil {
-		slog.Error("no cluster", "error", err)
+		logger.Error("no cluster", "error", err)
 		return
 	}
-	journal, err := client.Open(ctx, client.Options{Server: "http://journald:8086", Group: "shop", Logger: slog.Default()})
+	journal, err := client.Open(ctx, client.Options{Server: "http://journald:8086", Group: "shop", Logger: logger})
 	if err != nil {
-		slog.Error("no journal", "error", err)
+		logger.Error("no journal", "error", err)
 		return
 	}
-	defer journal.Close()
+	defer func() { _ = journal.Close() }()
 	timing := leaderelection.LeaderElectionConfig{LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second}
 	err = candidate.Run(ctx, candidate.Config{
-		Client: journal, Name: "shop-0", Components: []string{"reconciler"}, Address: "http://shop-0:8080", Logger: slog.Default(),
+		Client: journal, Name: "shop-0", Components: []string{"reconciler"}, Address: "http://shop-0:8080", Logger: logger,
 		Elector: leases(kubernetes.NewForConfigOrDie(config), "shop", "shop-0", timing),
 	}, candidate.Callbacks{OnGranted: reconcile})
-	if err != nil && !errors.Is(err, context.Canceled) {
-		slog.Error("candidate ended", "error", err)
+	if err != nil {
+		logger.Error("candidate ended", "error", err)
 	}
 }
 

@@ -4,14 +4,46 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/leadership-journal/journald/candidate"
+	"github.com/leadership-journal/journald/client"
 )
+
+// A service that elects on ZooKeeper, as Curator's LeaderLatch does.
+func Example_latch() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	conn, events, err := zk.Connect([]string{"zookeeper:2181"}, 10*time.Second)
+	if err != nil {
+		logger.Error("no ZooKeeper", "error", err)
+		return
+	}
+	defer conn.Close()
+	journal, err := client.Open(ctx, client.Options{Server: "http://journald:8086", Group: "shop", Logger: logger})
+	if err != nil {
+		logger.Error("no journal", "error", err)
+		return
+	}
+	defer func() { _ = journal.Close() }()
+	err = candidate.Run(ctx, candidate.Config{
+		Client: journal, Name: "shop-0", Components: []string{"reconciler"}, Address: "http://shop-0:8080", Logger: logger,
+		Elector: latch(conn, events, "/elections", "shop-0"),
+	}, candidate.Callbacks{OnGranted: reconcile})
+	if err != nil {
+		logger.Error("candidate ended", "error", err)
+	}
+}
 
 // latch is an election as Curator's LeaderLatch holds it: a node for each participant, and the lowest number leads. The
 // channel is of the connection's events: whoever is not connected does not lead.
@@ -23,7 +55,7 @@ func latch(conn *zk.Conn, events <-chan zk.Event, dir, id string) candidate.Elec
 		if err != nil {
 			return fmt.Errorf("take part in the latch: %w", err)
 		}
-		defer conn.Delete(own, -1) // the session's end does it where this fails
+		defer func() { _ = conn.Delete(own, -1) }() // where this fails the session's end does it
 		go func() {
 			defer lost()
 			for {

@@ -53,6 +53,7 @@ type member struct {
 	idle    map[string]<-chan struct{} // the newest tenure's, by component
 	pauses  map[string]time.Duration   // before the next work, by component
 	ending  bool                       // nothing begins any more
+	seen    client.Standing            // the newest; Sequence 0: none yet
 }
 
 func newMember(ctx context.Context, cfg Config, callbacks Callbacks) (m *member, err error) {
@@ -125,13 +126,19 @@ func (m *member) join() {
 		if err != nil {
 			return err
 		}
-		m.say(func(m *member) { m.joining, m.joined = false, ack.Sequence })
+		m.say(func(m *member) {
+			m.joining, m.joined = false, ack.Sequence
+			m.stand(m.seen) // it may have been told of what came after the join before the join was answered
+		})
 		return nil
 	})
 }
 
 // stand takes note of where the candidate stands.
 func (m *member) stand(s client.Standing) {
+	if m.seen = s; s.Sequence == 0 {
+		return
+	}
 	m.lease.configure(&s.Policy)
 	m.rest.configure(&s.Policy)
 	m.health.stand(&s)

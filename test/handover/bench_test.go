@@ -199,13 +199,13 @@ func (a *arena) refill() {
 	for n := range contests {
 		a.enter(n, groupName(n)+"-c")
 	}
-	<-time.After(time.Second + 2*a.timing.retry) // until all have joined
+	<-time.After(5*time.Second + 2*a.timing.retry) // until all have joined, and what that takes is over
 }
 
 // enter has one more rival contend, by each of the elections.
 func (a *arena) enter(n int, name string) {
-	a.members[n][name] = byJournald(a.B, a.server, groupName(n), name)
-	a.electors[n][name] = byClientGo(a.B, a.client, a.namespace, groupName(n), name, a.timing)
+	a.members[n][name] = a.byJournald(groupName(n), name)
+	a.electors[n][name] = a.byClientGo(groupName(n), name)
 }
 
 func (a *arena) get(path string, into any) {

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
-	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
@@ -38,15 +36,16 @@ func (e elector) crash()   { e.kill() }
 func (e elector) release() { e.stop() }
 
 // byClientGo starts one. A lease is given up in good order only where it is told to stop.
-func byClientGo(b *testing.B, api kubernetes.Interface, namespace, lease, name string, t timing) elector {
+func (a *arena) byClientGo(lease, name string) elector {
+	b := a.B
 	ctx, kill := context.WithCancel(b.Context())
 	var orderly atomic.Bool
 	lock := &resourcelock.LeaseLock{
-		LeaseMeta: metav1.ObjectMeta{Namespace: namespace, Name: lease}, Client: api.CoordinationV1(),
+		LeaseMeta: metav1.ObjectMeta{Namespace: a.namespace, Name: lease}, Client: a.client.CoordinationV1(),
 		LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 	}
 	le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: orderlyLock{lock, &orderly}, LeaseDuration: t.duration, RenewDeadline: t.deadline, RetryPeriod: t.retry, ReleaseOnCancel: true,
+		Lock: orderlyLock{lock, &orderly}, LeaseDuration: a.timing.duration, RenewDeadline: a.timing.deadline, RetryPeriod: a.timing.retry, ReleaseOnCancel: true,
 		Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(ctx context.Context) { <-ctx.Done() }, OnStoppedLeading: func() {}},
 	})
 	require.NoError(b, err)
@@ -82,8 +81,9 @@ func (m *member) crash()   { m.life.die() }
 func (m *member) release() { m.stop() }
 
 // byJournald starts one, with a health check that fails when it is told to.
-func byJournald(b *testing.B, server, group, name string) *member {
-	c, err := client.Open(b.Context(), client.Options{Server: server, Group: group, Instance: name, Logger: slog.New(slog.DiscardHandler)})
+func (a *arena) byJournald(group, name string) *member {
+	b := a.B
+	c, err := client.Open(b.Context(), client.Options{Server: a.server, Group: group, Instance: name, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b, err)
 	ctx, stop := context.WithCancel(b.Context())
 	m := &member{life: newMortal(c), stop: stop}
@@ -101,7 +101,12 @@ func byJournald(b *testing.B, server, group, name string) *member {
 			}},
 		}, candidate.Callbacks{OnGranted: func(ctx context.Context, _ *candidate.Term) error { <-ctx.Done(); return nil }})
 	}()
-	b.Cleanup(func() { stop(); <-ended; _ = c.Close() })
+	b.Cleanup(func() {
+		stop()
+		if err := errors.Join(<-ended, c.Close()); err != nil {
+			b.Log(err)
+		}
+	})
 	return m
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -53,7 +54,7 @@ func beCandidate(text string) int {
 	return 0
 }
 
-func takePart(ctx context.Context, text string, logger *slog.Logger) error {
+func takePart(ctx context.Context, text string, logger *slog.Logger) (err error) {
 	var s settings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
@@ -62,7 +63,7 @@ func takePart(ctx context.Context, text string, logger *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close()
+	defer func() { err = errors.Join(err, c.Close()) }()
 	out := json.NewEncoder(os.Stdout)
 	var mu sync.Mutex
 	return candidate.Run(ctx, candidate.Config{
@@ -104,7 +105,6 @@ func now() int64 {
 type process struct {
 	name   string
 	cmd    *exec.Cmd
-	frozen bool
 	ended  chan struct{}
 	output *strings.Builder
 }

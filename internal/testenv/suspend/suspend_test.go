@@ -3,7 +3,6 @@ package suspend_test
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -32,7 +31,7 @@ func state(t *testing.T, pid int) string {
 	if runtime.GOOS != "linux" {
 		return "T"
 	}
-	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+	stat, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	require.NoError(t, err)
 	_, rest, ok := strings.Cut(string(stat), ") ")
 	require.True(t, ok)
