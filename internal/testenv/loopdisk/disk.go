@@ -96,31 +96,65 @@ func (d *Disk) Path() string { return filepath.Join(d.dir, "disk") }
 
 func (d *Disk) filler() string { return filepath.Join(d.Path(), "filler") }
 
-// Fill writes a file until there is no space left.
+// Fill writes a file until there is no space left, nor any that others free in the next moments.
 func (d *Disk) Fill() {
 	d.tb.Helper()
 	f, err := os.OpenFile(d.filler(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	for err == nil {
-		_, err = f.Write(make([]byte, 4096))
+	if err == nil {
+		err = exhaust(func() error { return grow(f) })
+		err = errors.Join(err, f.Close())
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
-		d.tb.Fatalf("filling a disk: %v", err)
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	if err != nil {
 		d.tb.Fatalf("filling a disk: %v", err)
 	}
 }
 
-// TakeInodes makes files until there is no inode left.
+// grow writes as much at once as there is room for. Where there is none the rest is synced, which frees what was reserved
+// for it.
+func grow(f *os.File) (err error) {
+	for size := 256 << 10; size > 0; size /= 2 {
+		if _, err = f.Write(make([]byte, size)); !errors.Is(err, syscall.ENOSPC) {
+			return err
+		}
+	}
+	return errors.Join(err, f.Sync())
+}
+
+// TakeInodes makes files until there is no inode left, nor any that others free in the next moments.
 func (d *Disk) TakeInodes() {
 	d.tb.Helper()
-	err := os.MkdirAll(d.filler(), 0o700)
-	for n := 0; err == nil; n++ {
-		err = os.WriteFile(filepath.Join(d.filler(), strconv.Itoa(n)), nil, 0o600)
+	err, n := os.MkdirAll(d.filler(), 0o700), 0
+	if err == nil {
+		err = exhaust(func() error {
+			n++
+			return os.WriteFile(filepath.Join(d.filler(), strconv.Itoa(n)), nil, 0o600)
+		})
 	}
-	if !errors.Is(err, syscall.ENOSPC) {
+	if err != nil {
 		d.tb.Fatalf("taking the inodes of a disk: %v", err)
 	}
+}
+
+const (
+	moment  = 10 * time.Millisecond
+	moments = 10
+	longest = 20 * time.Second // of anything that is tried again
+)
+
+// exhaust takes something until it has been out of space for a while: what a writer of the moment has comes free.
+func exhaust(take func() error) error {
+	for left := moments; left > 0; {
+		switch err := take(); {
+		case err == nil:
+			left = moments
+		case errors.Is(err, syscall.ENOSPC):
+			left--
+			<-time.After(moment)
+		default:
+			return err
+		}
+	}
+	return nil
 }
 
 // Empty undoes Fill and TakeInodes.
@@ -131,7 +165,7 @@ func (d *Disk) Empty() {
 	}
 }
 
-// ReadOnly remounts the disk so that nobody may write to it.
+// ReadOnly remounts the disk so that nobody may write to it, as soon as nobody does.
 func (d *Disk) ReadOnly() { d.remount("ro") }
 
 // Writable remounts it so that everybody may again.
@@ -139,8 +173,16 @@ func (d *Disk) Writable() { d.remount("rw") }
 
 func (d *Disk) remount(how string) {
 	d.tb.Helper()
-	if err := run("mount", "-o", "remount,"+how, d.Path()); err != nil {
-		d.tb.Fatalf("remounting a disk: %v", err)
+	began := time.Now()
+	for {
+		err := run("mount", "-o", "remount,"+how, d.Path())
+		if err == nil {
+			return
+		}
+		if time.Since(began) > longest {
+			d.tb.Fatalf("remounting a disk: %v", err)
+		}
+		<-time.After(moment)
 	}
 }
 
