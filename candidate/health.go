@@ -30,14 +30,21 @@ func newReporter(m *member, checks []health.Check) (*reporter, error) {
 
 func (r *reporter) run(ctx context.Context) { r.runner.Run(ctx, r.report) }
 
-// stand takes note of what the journal knows.
-func (r *reporter) stand(s *client.Standing) {
+// stand takes note of what the journal knows: of this incarnation, where it is current.
+func (r *reporter) stand(s *client.Standing, current bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.filter.Threshold(s.Policy.Health.SuccessThreshold)
-	if s.Health == "unknown" && r.told != 0 && s.Sequence >= r.told { // it lost sight of the candidate
+	if current && s.Health == "unknown" && r.told != 0 && s.Sequence >= r.told { // it lost sight of the candidate
 		r.anew()
 	}
+}
+
+// away says that the journal could not be reached: when it is back it is told of passing runs again.
+func (r *reporter) away() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.anew()
 }
 
 func (r *reporter) anew() {

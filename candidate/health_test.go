@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -105,7 +104,27 @@ func TestSilenceIsFollowedByAReport(t *testing.T) {
 		w.await(t, "a is silent", func(g *view.Group) bool { return g.Candidates["a"].Rank == "" })
 		a.link.set(false, false)
 		w.await(t, "a is fit again", fit("a"))
-		synctest.Wait()
-		require.True(t, a.leads())
+		w.await(t, "a leads again", func(g *view.Group) bool { return ledBy("a")(g) && a.leads() })
 	})
+}
+
+// A journal that was away is told anew how the candidate is, as soon as something else has found that out.
+func TestAReconnectIsFollowedByAReport(t *testing.T) {
+	run(t, func(t *testing.T) {
+		w := newWorld(t, managed())
+		a := start(t, w, "a", newDisk().check)
+		w.await(t, "a leads", ledBy("a"))
+		require.Len(t, w.said(t, "health"), 1)
+		a.link.set(false, true)
+		require.NoError(t, told(t, a))
+		elapse(30 * time.Second)
+		require.Greater(t, len(w.said(t, "health")), 1)
+	})
+}
+
+// told has the leader tell that it is ready, over a link that loses the first answer.
+func told(t *testing.T, s *service) error {
+	back := time.AfterFunc(time.Second, func() { s.link.set(false, false) })
+	defer back.Stop()
+	return s.term(t).Ready(t.Context(), true, "")
 }

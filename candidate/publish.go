@@ -31,6 +31,7 @@ func (m *member) publish(ctx context.Context, component string, data journal.Dat
 		if client.Final(err) {
 			return client.Ack{}, fmt.Errorf("tell the journal of a %s: %w", data.Kind(), err)
 		}
+		m.health.away()
 		m.logger.Debug("the journal could not be told", "kind", data.Kind(), "error", err, "retryIn", pause)
 		if !sleep(ctx, pause) {
 			return client.Ack{}, fmt.Errorf("tell the journal of a %s: %w", data.Kind(), context.Cause(ctx))

@@ -141,8 +141,8 @@ func (m *member) stand(s client.Standing) {
 	}
 	m.lease.configure(&s.Policy)
 	m.rest.configure(&s.Policy)
-	m.health.stand(&s)
 	current := m.joined != 0 && !m.joining && s.Sequence >= m.joined
+	m.health.stand(&s, current)
 	if current && s.Incarnation != m.cfg.Incarnation {
 		m.die(fmt.Errorf("%w: incarnation %s of %s", ErrReplaced, s.Incarnation, m.cfg.Name))
 		return
