@@ -29,7 +29,7 @@ func (t *tenure) giveUp(y client.Yield) {
 	if _, err := m.publish(t.open, t.term.Component, revoke); err != nil && t.open.Err() == nil {
 		m.logger.Error("the revoke was refused", "component", t.term.Component, "session", t.term.Session, "error", err)
 	}
-	m.say(func(m *member) { m.ended(t, ErrTermOver) })
+	m.say(func(m *member) { m.ended(t, ErrTermOver, true) })
 	m.fit(t.term.Component)
 }
 

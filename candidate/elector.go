@@ -58,10 +58,10 @@ func (m *member) won(ctx context.Context, component string, won Won) error {
 	if _, yielded := errors.AsType[*Yielded](err); yielded {
 		m.rest.begin(component)
 	}
-	revoked := t.after(confirmed, &journal.Revoke{Session: won.Session, Candidate: m.cfg.Name, Reason: reason(err)})
+	revoked := t.after(confirmed, &journal.Revoke{Session: won.Session, Candidate: m.cfg.Name, Reason: reasonFor(err)})
 	m.tasks.Go(func() {
 		<-revoked
-		m.say(func(m *member) { m.ended(t, ErrTermOver) })
+		m.say(func(m *member) { m.ended(t, ErrTermOver, true) })
 	})
 	if told {
 		return nil

@@ -29,6 +29,7 @@ type lease struct {
 	stop    time.Duration   // until when leader work may go on, by the clock; 0: it may not
 	until   time.Duration   // end of the lease
 	fence   uint64          // the terms up to this epoch are over
+	newest  bool            // the journal knows of no later incarnation
 	held    map[*Term]*hold
 	renewed chan struct{} // closed and replaced with every renewal
 	pace    chan struct{} // of one: every or the lease has changed
@@ -57,13 +58,22 @@ type hold struct {
 // workShare is how much of a lease leader work may use; the rest is there to stop in.
 func workShare(d time.Duration) time.Duration { return d / 3 * 2 }
 
-// configure has the lease kept as the group's policy says.
+// Bounds of what a policy may ask for: a lease that is not longer than the HTTP API takes, renewed soon enough to be
+// tried again before leader work has to stop, and seldom enough for a server.
+const (
+	longestLease  = 24 * time.Hour
+	shortestEvery = 50 * time.Millisecond
+)
+
+// configure has the lease kept as the group's policy says, within bounds.
 func (l *lease) configure(p *policy.Policy) {
 	beat := alive.Heartbeat{Incarnation: l.incarnation}
 	every := min(time.Duration(p.Lease.RenewEvery), time.Duration(p.Health.StaleAfter)/3)
 	if p.Election == policy.Managed {
-		beat.Lease = p.Lease.Duration
+		beat.Lease = min(p.Lease.Duration, policy.Duration(longestLease))
+		every = min(every, time.Duration(beat.Lease)/3)
 	}
+	every = max(every, shortestEvery)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	beat.Run = l.beat.Run
@@ -107,9 +117,9 @@ func (l *lease) keep(ctx context.Context) error {
 		select {
 		case <-renew.C:
 			under = true
-			l.shorten()
+			next := l.next()
 			lapse.Reset(l.left())
-			go func(revision uint64) { answers <- l.renew(ctx, revision) }(l.revision)
+			go func() { answers <- l.renew(ctx, next) }()
 		case a := <-answers:
 			under = false
 			wait, err := l.answered(a)
@@ -130,32 +140,37 @@ func (l *lease) keep(ctx context.Context) error {
 	}
 }
 
-// shorten counts on no more than the renewal that is about to be sent says: whoever sees it counts on that, and it may be
+// renewal is what an attempt is about to say.
+type renewal struct {
+	beat     alive.Heartbeat
+	every    time.Duration
+	revision uint64
+}
+
+// next is the next renewal. From here on no more is counted on than it says: whoever sees it counts on that, and it may be
 // seen though its answer is lost.
-func (l *lease) shorten() {
+func (l *lease) next() renewal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if duration := time.Duration(l.beat.Lease); duration > 0 {
 		l.stop, l.until = min(l.stop, l.clock()+workShare(duration)), min(l.until, l.clock()+duration)
 	}
+	return renewal{l.beat, l.every, l.revision}
 }
 
 // renew makes one attempt, the probe before it. It may hang as long as the probe does.
-func (l *lease) renew(ctx context.Context, revision uint64) attempt {
-	l.mu.Lock()
-	beat, every := l.beat, l.every
-	l.mu.Unlock()
+func (l *lease) renew(ctx context.Context, r renewal) attempt {
 	if l.probe != nil {
-		probing, cancel := context.WithTimeout(ctx, every)
+		probing, cancel := context.WithTimeout(ctx, r.every)
 		defer cancel()
 		if err := l.probe(probing); err != nil {
 			return attempt{err: fmt.Errorf("the probe before the renewal: %w", err)}
 		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, max(every, time.Second))
+	ctx, cancel := context.WithTimeout(ctx, max(r.every, time.Second))
 	defer cancel()
-	a := attempt{sent: l.clock(), lease: time.Duration(beat.Lease)}
-	a.revision, a.err = l.client.Renew(ctx, l.key, beat, revision)
+	a := attempt{sent: l.clock(), lease: time.Duration(r.beat.Lease)}
+	a.revision, a.err = l.client.Renew(ctx, l.key, r.beat, r.revision)
 	return a
 }
 
@@ -171,14 +186,18 @@ func (l *lease) answered(a attempt) (time.Duration, error) {
 		l.recovered()
 		return l.every, nil
 	case lost:
-		return 0, l.contested(conflict.Found)
+		return l.contested(conflict.Found)
 	}
 	l.complain(a.err)
-	return min(l.every/4, time.Second), nil
+	return l.again(), nil
 }
 
-// contested looks at what stands in the key in place of what this candidate wrote last. The next attempt goes by it.
-func (l *lease) contested(found *alive.Entry) error {
+// again is how long after a renewal that failed the next one is tried.
+func (l *lease) again() time.Duration { return max(min(l.every/4, time.Second), shortestEvery) }
+
+// contested looks at what stands in the key in place of what this candidate wrote last, and says when to try again, going
+// by that.
+func (l *lease) contested(found *alive.Entry) (time.Duration, error) {
 	switch {
 	case found == nil:
 		l.revision = 0 // the bucket was lost; the lease runs on as far as it did
@@ -189,11 +208,20 @@ func (l *lease) contested(found *alive.Entry) error {
 			l.end(found.Until, fmt.Errorf("%w: it was ended up to record %d, since nothing was heard of the candidate", ErrLeaseLost, found.Until))
 		}
 	case l.owned:
-		return fmt.Errorf("%w: its liveness key is incarnation %s's", ErrReplaced, found.Incarnation)
+		return 0, fmt.Errorf("%w: its liveness key is incarnation %s's", ErrReplaced, found.Incarnation)
+	case !l.newest:
+		return l.again(), nil // it may be a later life's, which must not lose its key to an earlier one
 	default:
 		l.revision = found.Revision // an earlier life's
 	}
-	return nil
+	return 0, nil
+}
+
+// joined says that the journal knows this incarnation as the newest of its candidate.
+func (l *lease) joined() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.newest = true
 }
 
 // extend counts from before the renewal was sent: whoever ends leases counts from after it was seen. A term whose lease has
@@ -204,7 +232,10 @@ func (l *lease) extend(a attempt) {
 	}
 	if a.sent >= l.until {
 		for _, h := range l.held {
-			h.lapsed = h.working
+			if h.working {
+				h.lapsed = true
+				h.end(fmt.Errorf("%w: it could not be renewed in time", ErrLeaseLost))
+			}
 		}
 	}
 	l.stop, l.until = max(l.stop, a.sent+workShare(a.lease)), max(l.until, a.sent+a.lease)
@@ -253,10 +284,13 @@ func (l *lease) hold(t *Term, end context.CancelCauseFunc) {
 	l.held[t] = &hold{end: end}
 }
 
-func (l *lease) drop(t *Term) {
+// drop has a term rest on the lease no more, and says whether it could not have: it was ended, or had lapsed.
+func (l *lease) drop(t *Term) (lost bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	lost = l.held[t].lapsed || t.epoch.known() <= l.fence
 	delete(l.held, t)
+	return lost
 }
 
 // covers says whether leader work in a term rests on the lease now.

@@ -24,6 +24,9 @@ func Run(ctx context.Context, cfg Config, callbacks Callbacks) error {
 	if err := cfg.complete(&callbacks); err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return nil
+	}
 	m, err := newMember(ctx, cfg, callbacks)
 	if err != nil {
 		return err
@@ -79,12 +82,16 @@ func (m *member) run(ctx context.Context) error {
 	})
 	m.tasks.Go(func() { m.health.run(m.life) })
 	m.join()
+	contending, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	defer context.AfterFunc(m.life, func() { stop(context.Cause(m.life)) })()
 	if m.cfg.Elector != nil {
 		for _, component := range m.cfg.Components {
-			m.tasks.Go(func() { m.contend(ctx, component) })
+			m.tasks.Go(func() { m.contend(contending, component) })
 		}
 	}
 	m.loop(ctx)
+	stop(context.Cause(ctx))
 	return m.finish(ctx)
 }
 
@@ -143,6 +150,9 @@ func (m *member) stand(s client.Standing) {
 	m.rest.configure(&s.Policy)
 	current := m.joined != 0 && !m.joining && s.Sequence >= m.joined
 	m.health.stand(&s, current)
+	if current && s.Incarnation == m.cfg.Incarnation {
+		m.lease.joined()
+	}
 	if current && s.Incarnation != m.cfg.Incarnation {
 		m.die(fmt.Errorf("%w: incarnation %s of %s", ErrReplaced, s.Incarnation, m.cfg.Name))
 		return
@@ -218,15 +228,17 @@ func (m *member) begin(seen *client.Term, p *policy.Policy) *tenure {
 	return t
 }
 
-// ended notes that nothing more is done in a term, and why it ended; nil: its work had ended by itself. After a lost lease
-// a join says that the candidate has stopped, and may be chosen again.
-func (m *member) ended(t *tenure, cause error) {
+// ended notes that nothing more is done in a term, and why it ended; nil: its work had ended by itself. Where it was not
+// closed by this candidate's own word a join says that the candidate has stopped, and may be chosen again.
+func (m *member) ended(t *tenure, cause error, clean bool) {
 	t.finished = true
-	m.rejoin = m.rejoin || errors.Is(cause, ErrLeaseLost)
-	if pause := m.pauses[t.term.Component]; cause == nil {
-		m.pauses[t.term.Component] = min(max(2*pause, time.Second), longestRest)
-	} else {
-		delete(m.pauses, t.term.Component)
+	m.rejoin = m.rejoin || !clean || errors.Is(cause, ErrLeaseLost)
+	component := t.term.Component
+	switch {
+	case cause != nil || t.worked > longestRest:
+		delete(m.pauses, component)
+	default:
+		m.pauses[component] = min(max(2*m.pauses[component], time.Second), longestRest)
 	}
 	m.settle()
 }
@@ -275,7 +287,7 @@ func (m *member) finish(ctx context.Context) error {
 	for _, t := range m.live {
 		t.end(context.Cause(ctx))
 	}
-	err := m.stopped(bounded)
+	err := cmp.Or(m.stopped(bounded), m.answered(bounded))
 	if err == nil && m.life.Err() == nil {
 		m.leave(bounded)
 	}
@@ -300,6 +312,23 @@ func (m *member) stopped(bounded context.Context) error {
 			return nil
 		case <-bounded.Done():
 			return m.overdue()
+		}
+	}
+	return nil
+}
+
+// answered waits for a join that is under way, so that no leave is stored before it: what joins after that stays joined.
+func (m *member) answered(bounded context.Context) error {
+	bounded, cancel := context.WithTimeout(bounded, m.cfg.StopWithin/4)
+	defer cancel()
+	for m.joining {
+		select {
+		case f := <-m.inbox:
+			f(m)
+		case <-m.life.Done():
+			return nil
+		case <-bounded.Done():
+			return nil // the journal is away, and what it may have is found to be silent
 		}
 	}
 	return nil

@@ -4,10 +4,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/leadership-journal/journald/client"
+	"github.com/leadership-journal/journald/internal/reason"
 	"github.com/leadership-journal/journald/journal"
+	"github.com/leadership-journal/journald/view"
 )
 
 // tenure is the life of one term in this process, from when it is heard of until its work has ended and the journal knows.
@@ -23,6 +26,8 @@ type tenure struct {
 	idle   chan struct{}   // closed when no work runs in this one any more
 
 	pause time.Duration // before the work, after work that ended by itself
+
+	worked time.Duration // how long the work took
 
 	told     bool // to yield; of the member's loop
 	finished bool // nothing more is done in it; of the member's loop
@@ -43,15 +48,13 @@ func (t *tenure) lead() {
 	lease := t.member.lease
 	lease.hold(t.term, t.end)
 	err := t.work()
-	lease.drop(t.term)
+	fenced := lease.drop(t.term)
 	cause := context.Cause(t.term.ctx)
 	t.end(nil)
 	close(t.idle)
-	if !t.member.leaving(t) {
-		t.release(reason(err))
-	}
+	clean := t.member.leaving(t) || t.release(reasonFor(err))
 	t.close(nil)
-	t.member.say(func(m *member) { m.ended(t, cause) })
+	t.member.say(func(m *member) { m.ended(t, cause, clean && !fenced) })
 }
 
 func (t *tenure) work() error {
@@ -78,18 +81,37 @@ func (t *tenure) work() error {
 func (t *tenure) serve() error {
 	ctx, logger := t.term.ctx, t.member.logger.With("component", t.term.Component, "session", t.term.Session)
 	logger.Info("leading")
-	err := t.member.callbacks.OnGranted(ctx, t.term)
+	began := t.member.cfg.clock()
+	err := t.call(ctx)
+	t.worked = t.member.cfg.clock() - began
 	cause := context.Cause(ctx)
 	logger.Info("leading no more", "cause", cause, "error", err)
 	return cmp.Or(cause, err)
 }
 
-// release tells the journal that the leader's work has stopped.
-func (t *tenure) release(reason string) {
-	_, err := t.member.publish(t.open, t.term.Component, &journal.Release{Session: t.term.Session, Reason: reason})
-	if err != nil && t.open.Err() == nil {
-		t.member.logger.Error("the release was refused", "component", t.term.Component, "epoch", t.term.epoch.known(), "error", err)
+var errGone = errors.New("the leader's work ended its goroutine, without an answer")
+
+// call is the service's own code, in a goroutine of its own: it may end that, as [runtime.Goexit] does.
+func (t *tenure) call(ctx context.Context) error {
+	answer := make(chan error, 1)
+	go func() {
+		err := errGone
+		defer func() { answer <- err }()
+		err = t.member.callbacks.OnGranted(ctx, t.term)
+	}()
+	return <-answer
+}
+
+// release tells the journal that the leader's work has stopped, and says whether the term was open until then.
+func (t *tenure) release(reason string) bool {
+	ack, err := t.member.publish(t.open, t.term.Component, &journal.Release{Session: t.term.Session, Reason: reason})
+	switch {
+	case err == nil:
+		return ack.Verdict == view.Applied || ack.Verdict == view.Duplicate
+	case t.open.Err() == nil: // nobody else may lead before the lease has run out, so that it is not to be renewed
+		t.member.die(fmt.Errorf("the end of %s can't be told: %w", t.term.Component, err))
 	}
+	return false
 }
 
 // yield has the term given up: the service is told, and then the term ends.
@@ -111,8 +133,8 @@ func (t *tenure) yield(y client.Yield, within time.Duration) {
 	}
 }
 
-// reason is the word for the journal of why leading ended.
-func reason(err error) string {
+// reasonFor is the word for the journal of why leading ended.
+func reasonFor(err error) string {
 	if _, ok := errors.AsType[*Yielded](err); ok {
 		return "yielded"
 	}
@@ -124,14 +146,5 @@ func reason(err error) string {
 	case errors.Is(err, context.Canceled), errors.Is(err, ErrTermOver), errors.Is(err, ErrReplaced):
 		return "shutdown"
 	}
-	return "failed: " + excerpt(err.Error())
-}
-
-// excerpt is the beginning of a text that somebody else wrote.
-func excerpt(text string) string {
-	const most = 256
-	if len(text) > most {
-		text = text[:most] + " …"
-	}
-	return text
+	return "failed: " + reason.Of(err)
 }

@@ -90,7 +90,7 @@ func TestWatchOfWhatCannotBe(t *testing.T) {
 		"a revision that fell":  {`{"type":"MODIFIED","object":` + fmt.Sprintf(object, "1") + `}`, "the revision fell from"},
 		"no revision":           {`{"type":"MODIFIED","object":` + fmt.Sprintf(object, "") + `}`, `resourceVersion "" is not a number`},
 		"no object":             {`{"type":"DELETED","object":null}`, `resourceVersion "" is not a number`},
-		"an error that is none": {`{"type":"ERROR","object":[]}`, "json: cannot unmarshal"},
+		"an error that is none": {`{"type":"ERROR","object":[]}`, "unmarshal JSON array into"},
 		"nothing":               {``, "the API server ended the watch at once"},
 	} {
 		t.Run(name, func(t *testing.T) {
