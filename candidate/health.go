@@ -17,7 +17,8 @@ type reporter struct {
 
 	mu     sync.Mutex
 	filter *health.Filter
-	told   uint64 // sequence of the newest report that the journal has to know of; 0: none
+	failed map[string]bool // by check: its last run
+	told   uint64          // sequence of the newest report that the journal has to know of; 0: none
 }
 
 func newReporter(m *member, checks []health.Check) (*reporter, error) {
@@ -25,7 +26,7 @@ func newReporter(m *member, checks []health.Check) (*reporter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &reporter{member: m, runner: runner, filter: health.NewFilter(1)}, nil
+	return &reporter{member: m, runner: runner, filter: health.NewFilter(1), failed: map[string]bool{}}, nil
 }
 
 func (r *reporter) run(ctx context.Context) { r.runner.Run(ctx, r.report) }
@@ -78,8 +79,16 @@ func (r *reporter) report(ctx context.Context, result health.Result) {
 	}
 }
 
+// tells notes a run, and says whether the journal is told of it.
 func (r *reporter) tells(result health.Result) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	switch failed := r.failed[result.Check]; {
+	case !result.Pass && !failed:
+		r.member.logger.Warn("a check fails", "check", result.Check, "reason", result.Reason)
+	case result.Pass && failed:
+		r.member.logger.Info("a check passes again", "check", result.Check)
+	}
+	r.failed[result.Check] = !result.Pass
 	return r.filter.Tell(result)
 }

@@ -57,6 +57,7 @@ type member struct {
 	pauses  map[string]time.Duration   // before the next work, by component
 	ending  bool                       // nothing begins any more
 	seen    client.Standing            // the newest; Sequence 0: none yet
+	differs bool                       // the group elects in another way
 }
 
 func newMember(ctx context.Context, cfg Config, callbacks Callbacks) (m *member, err error) {
@@ -152,6 +153,7 @@ func (m *member) stand(s client.Standing) {
 	m.health.stand(&s, current)
 	if current && s.Incarnation == m.cfg.Incarnation {
 		m.lease.joined()
+		m.compareElections(&s.Policy)
 	}
 	if current && s.Incarnation != m.cfg.Incarnation {
 		m.die(fmt.Errorf("%w: incarnation %s of %s", ErrReplaced, s.Incarnation, m.cfg.Name))
@@ -163,6 +165,18 @@ func (m *member) stand(s client.Standing) {
 	}
 	m.compare(&s)
 	m.settle()
+}
+
+// compareElections says once where the group elects in another way than this candidate takes part in: nobody would lead.
+func (m *member) compareElections(p *policy.Policy) {
+	managed := m.cfg.Elector == nil && !m.cfg.Beside
+	if differs := managed != (p.Election == policy.Managed); differs == m.differs {
+		return
+	} else if m.differs = differs; !differs {
+		return
+	}
+	m.logger.Warn("this candidate can't lead: its election is not the group's", "election", p.Election,
+		"advice", "where the group's policy says managed, a candidate has no elector, and an agent says election: managed")
 }
 
 // compare has the terms here follow those of the journal.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/journal"
 	"github.com/leadership-journal/journald/view"
 	"github.com/leadership-journal/journald/view/standing"
 )
@@ -24,6 +26,9 @@ func (s *Server) getCandidate(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r.URL.RawQuery); err != nil {
 		return err
 	}
+	if err := checkCandidate(r); err != nil {
+		return err
+	}
 	now := s.standing(r.PathValue("group"), r.PathValue("candidate"))
 	answer(w, http.StatusOK, &now)
 	return nil
@@ -33,6 +38,9 @@ func (s *Server) getCandidate(w http.ResponseWriter, r *http.Request) error {
 // sequence. Who comes back with the last id is told nothing older.
 func (s *Server) watchCandidate(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parseQuery(r.URL.RawQuery); err != nil {
+		return err
+	}
+	if err := checkCandidate(r); err != nil {
 		return err
 	}
 	last, err := lastEventID(r)
@@ -50,6 +58,20 @@ func (s *Server) watchCandidate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return s.follow(ctx, w, r.PathValue("group"), r.PathValue("candidate"))
+}
+
+// checkCandidate refuses names that no event can have.
+func checkCandidate(r *http.Request) error {
+	event := journal.Event{
+		ID: "watch", Source: "service/http", Group: r.PathValue("group"),
+		Data: &journal.Leave{Candidate: r.PathValue("candidate"), Incarnation: "any"},
+	}
+	if err := flat(event.Validate()); err != nil {
+		refusal := invalid(indexed{-1, err})
+		refusal.code, refusal.Type = "invalid-name", api.ProblemPrefix+"invalid-name"
+		return refusal
+	}
+	return nil
 }
 
 // reach waits until this instance has folded as much as another one had.

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/leadership-journal/journald/policy"
+	"github.com/leadership-journal/journald/projector"
+	"github.com/leadership-journal/journald/view"
 	"github.com/leadership-journal/journald/view/standing"
 )
 
@@ -116,4 +118,37 @@ func TestTheNewestIsToldInTheEnd(t *testing.T) {
 			require.Equal(t, "true", s.Terms[0].Ready)
 		}
 	}
+}
+
+// Names that no event can have are refused, before anybody waits for them.
+func TestNamesOfNoCandidate(t *testing.T) {
+	h := start(t, options{})
+	for _, path := range []string{"/v1/groups/g/candidates/%ff", "/v1/groups/g/candidates/%ff/watch", "/v1/groups/%00/candidates/a"} {
+		p := problemOf(t, h.do("GET", path, "", ""))
+		require.Equal(t, 400, p.Status, path)
+		require.Equal(t, "urn:journald:problem:invalid-name", p.Type)
+	}
+}
+
+// Where nobody is there to follow a leader that is gone its term stays open, but no client is sent to it.
+func TestALapsedLeaseIsNoLeader(t *testing.T) {
+	rules := policy.Default()
+	rules.Election = policy.Managed
+	rules.Lease = policy.Lease{Duration: policy.Duration(300e6), RenewEvery: policy.Duration(100e6), ReleaseWithin: policy.Duration(300e6)}
+	h := start(t, options{settings: projector.Settings{Defaults: rules, Groups: map[string]projector.Group{}}})
+	h.say(`{"kind":"join","group":"g","candidate":"a","incarnation":"1","components":["web"]}`)
+	session := ""
+	h.until(func() bool {
+		h.projector.Read(func(v *view.View) {
+			if c := v.Group("g").Components["web"]; c != nil && c.Term != nil {
+				session = c.Term.Session
+			}
+		})
+		return session != ""
+	})
+	h.say(`{"kind":"confirm","group":"g","component":"web","candidate":"a","session":"` + session + `","address":"http://a","attempt":1}`)
+	h.until(func() bool {
+		answer := h.do("GET", "/v1/groups/g/components/web/leader", "", "")
+		return answer.status == 503 && strings.Contains(answer.body, `"state":"lapsed"`)
+	})
 }

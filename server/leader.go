@@ -2,12 +2,15 @@ package server
 
 import (
 	"net/http"
+	"slices"
+	"time"
 
 	"github.com/leadership-journal/journald/internal/api"
+	"github.com/leadership-journal/journald/policy"
 	"github.com/leadership-journal/journald/view"
 )
 
-// getLeader answers 200 where a confirmed leader is there, 503 where none is. With ?candidate= it is 200 only where
+// getLeader answers 200 where a confirmed leader is there, 503 where none is, or where its lease has lapsed. With ?candidate= it is 200 only where
 // that candidate leads, has said that it is ready, and has not said that it stopped: a load balancer sends it traffic.
 func (s *Server) getLeader(w http.ResponseWriter, r *http.Request) error {
 	query, err := parseQuery(r.URL.RawQuery, "candidate")
@@ -46,15 +49,27 @@ func standingOf(leader *api.Leader, candidate string) string {
 }
 
 func (s *Server) leader(r *http.Request) (leader *api.Leader, err error) {
-	s.opts.Projector.Read(func(v *view.View) {
+	s.opts.Projector.ReadLive(func(v *view.View, _ time.Time, live view.Liveness) {
 		g, c, missing := componentOf(v, r)
 		if missing != nil {
 			err = missing
 			return
 		}
-		leader = leaderOf(g, c)
+		if leader = leaderOf(g, c); leader.State == "confirmed" && lapsed(g, c, live) {
+			leader.State = "lapsed"
+		}
 	})
 	return leader, err
+}
+
+// lapsed says whether the holder of a managed term has no lease any more, so that it leads nothing, though nobody is there
+// to follow it. An instance that does not act learns it with the alert.
+func lapsed(g *view.Group, c *view.Component, live view.Liveness) bool {
+	if g.Policy.Election != policy.Managed {
+		return false
+	}
+	_, silent := live.Lapsed[view.Holder{Group: g.Name, Candidate: c.Term.Candidate, Incarnation: c.Term.Incarnation}]
+	return silent || slices.ContainsFunc(c.Alerts, func(a view.Alert) bool { return a.Name == "NoLeader" })
 }
 
 func leaderOf(g *view.Group, c *view.Component) *api.Leader {

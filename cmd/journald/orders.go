@@ -112,6 +112,12 @@ func (o *orderer) register(c *cobra.Command, flag string, complete completion) {
 func (o *orderer) addUntil(c *cobra.Command) {
 	c.Flags().StringVar(&o.until, "until", "", "when it ends by itself, RFC 3339")
 	c.Flags().DurationVar(&o.period, "for", 0, "after what time it ends by itself, as in 2h")
+	c.PreRunE = func(c *cobra.Command, _ []string) error {
+		if c.Flags().Changed("for") && o.period <= 0 {
+			return usage(fmt.Errorf("--for %s is no time to come; leave it out for an order without an end", o.period))
+		}
+		return nil
+	}
 }
 
 func (o *orderer) run(ctx context.Context, args []string) error {
@@ -163,8 +169,6 @@ func (o *orderer) body() ([]byte, error) {
 		o.actor = o.actingUser()
 	}
 	switch {
-	case o.period < 0:
-		return nil, usage(fmt.Errorf("--for %s is negative", o.period))
 	case o.period > 0 && o.until != "":
 		return nil, usage(errors.New("either --until or --for, not both"))
 	case o.period > 0:

@@ -152,7 +152,7 @@ func TestOrdersExitCodes(t *testing.T) {
 		"a component":       {[]string{"pause", "demo/web", "--reason", "x"}, 2, "whole group, such as demo"},
 		"both":              {[]string{"pause", "demo", "--reason", "x", "--for", "1h", "--until", "2100-01-01T00:00:00Z"}, 2, "not both"},
 		"past":              {[]string{"pause", "demo", "--reason", "x", "--until", "2020-01-01T00:00:00Z"}, 2, "has passed"},
-		"negative":          {[]string{"pause", "demo", "--reason", "x", "--for", "-1h"}, 2, "negative"},
+		"negative":          {[]string{"pause", "demo", "--reason", "x", "--for", "-1h"}, 2, "no time to come"},
 		"no time":           {[]string{"pause", "demo", "--reason", "x", "--until", "tomorrow"}, 2, "until"},
 		"no format":         {[]string{"pause", "demo", "--reason", "x", "-o", "xml"}, 2, "-o xml"},
 		"unknown group":     {[]string{"resume", "dmo", "--reason", "x"}, 1, "never spoke of a group"},

@@ -180,7 +180,7 @@ type Component struct {
 type Leader struct {
 	Group     string  `json:"group"`
 	Component string  `json:"component"`
-	State     string  `json:"state"`          // confirmed; else why not: vacant, granted, withdrawn, other-leader, released, not-ready
+	State     string  `json:"state"`          // confirmed; else why not: vacant, granted, withdrawn, lapsed, other-leader, released, not-ready
 	Epoch     uint64  `json:"epoch,omitzero"` // of the term: the fencing token
 	Candidate string  `json:"candidate,omitzero"`
 	Session   string  `json:"session,omitzero"`
