@@ -57,7 +57,7 @@ func once(calls *atomic.Int32, first func() error) func(context.Context, *Term) 
 func TestWorkThatEndsInOddWays(t *testing.T) {
 	for name, first := range map[string]func() error{
 		"no UTF-8":           func() error { return errors.New("bad \xff byte") },
-		"control characters": func() error { return errors.New("a\x00b\x1b[31m\n") },
+		"control characters": func() error { return errors.New("a\x00b\n\x1b[31m") },
 		"no text":            func() error { return errors.New("") },
 		"no goroutine any more": func() error {
 			runtime.Goexit()

@@ -25,7 +25,7 @@ func Run(ctx context.Context, cfg Config, callbacks Callbacks) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		return nil
+		return nil //nolint:nilerr // it was told to end before it began
 	}
 	m, err := newMember(ctx, cfg, callbacks)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 	"github.com/leadership-journal/journald/view"
 )
 
-// getLeader answers 200 where a confirmed leader is there, 503 where none is, or where its lease has lapsed. With ?candidate= it is 200 only where
-// that candidate leads, has said that it is ready, and has not said that it stopped: a load balancer sends it traffic.
+// getLeader answers 200 where a confirmed leader is there, 503 where none is, or where its lease has lapsed. With
+// ?candidate= it is 200 only where that candidate leads, has said that it is ready, and has not said that it stopped: a
+// load balancer sends it traffic.
 func (s *Server) getLeader(w http.ResponseWriter, r *http.Request) error {
 	query, err := parseQuery(r.URL.RawQuery, "candidate")
 	if err != nil {
