@@ -126,6 +126,9 @@ func newMortal(c client.Client) *mortal {
 // living is a context that ends with the process; what is asked for afterwards is never answered.
 func (m *mortal) living(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(ctx)
+	if m.dead.Err() != nil {
+		cancel()
+	}
 	stop := context.AfterFunc(m.dead, cancel)
 	return ctx, func() { stop(); cancel() }
 }
