@@ -251,3 +251,23 @@ func TestALeaveThatComesBeforeTheAnswer(t *testing.T) {
 		w.await(t, "a leads", ledBy("a"))
 	})
 }
+
+// A hand-over in good order takes no more words than it needs: nobody joins anew.
+func TestHandOversTakeNoJoin(t *testing.T) {
+	run(t, func(t *testing.T) {
+		w := newWorld(t, managed())
+		a := start(t, w, "a", newDisk().check)
+		w.await(t, "a leads", ledBy("a"))
+		b := start(t, w, "b", newDisk().check)
+		w.await(t, "b is fit", fit("b"))
+		a.link.slowDown(100 * time.Millisecond) // what comes of a release is seen before its answer
+		b.link.slowDown(100 * time.Millisecond)
+		for i := range 40 {
+			next := []*service{b, a}[i%2]
+			w.publish("web", &journal.Transfer{To: next.name, Order: journal.Order{Actor: "alice", Reason: "test"}})
+			w.await(t, next.name+" leads", ledBy(next.name))
+			elapse(2 * time.Minute) // until nobody is held down
+		}
+		require.Len(t, w.said(t, "join"), 2)
+	})
+}

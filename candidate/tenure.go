@@ -102,9 +102,10 @@ func (t *tenure) call(ctx context.Context) error {
 	return <-answer
 }
 
-// release tells the journal that the leader's work has stopped, and says whether the term was open until then.
+// release tells the journal that the leader's work has stopped, and says whether the term was open until then. That it is
+// closed by now may come of this very release, whose answer is still to come.
 func (t *tenure) release(reason string) bool {
-	ack, err := t.member.publish(t.open, t.term.Component, &journal.Release{Session: t.term.Session, Reason: reason})
+	ack, err := t.member.publish(t.member.life, t.term.Component, &journal.Release{Session: t.term.Session, Reason: reason})
 	switch {
 	case err == nil:
 		return ack.Verdict == view.Applied || ack.Verdict == view.Duplicate
