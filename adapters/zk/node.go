@@ -92,7 +92,9 @@ func (s *session) listWatched(ctx context.Context, path string) (*listing, error
 	return l, reading(path, err)
 }
 
-// sync has the server catch up with the ensemble: what is read next is not older than what anybody was told before.
+// sync has the server catch up with the ensemble: what is read next is not older than what anybody was told before. A
+// server that leads the ensemble answers at once, and may still be a moment behind what it has committed; what is written
+// then is refused for its version, and read again.
 func (s *session) sync(ctx context.Context, path string) error {
 	_, err := do(ctx, s, func(conn *gozk.Conn) (string, error) { return conn.Sync(path) })
 	if err != nil {
