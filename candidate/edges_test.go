@@ -271,3 +271,22 @@ func TestHandOversTakeNoJoin(t *testing.T) {
 		require.Len(t, w.said(t, "join"), 2)
 	})
 }
+
+// An end in good order is one whatever ends the context, such as a signal.
+func TestAnEndIsNoFailure(t *testing.T) {
+	run(t, func(t *testing.T) {
+		w, l := newWorld(t, policy.Default()), newLatch()
+		ctx, end := context.WithCancelCause(t.Context())
+		done := make(chan error, 1)
+		go func() {
+			done <- Run(ctx, Config{
+				Client: &link{world: w}, Name: "a", Components: []string{"web"}, Address: "http://a", Logger: quiet(), clock: monotonic(), Elector: l.elect,
+			}, Callbacks{OnGranted: (&service{}).lead})
+		}()
+		w.await(t, "a leads", ledBy("a"))
+		signal := errors.New("terminated signal received")
+		end(signal)
+		require.NoError(t, <-done)
+		require.Equal(t, "shutdown", w.said(t, "revoke")[0].Event.Data.(*journal.Revoke).Reason)
+	})
+}

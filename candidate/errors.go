@@ -1,6 +1,7 @@
 package candidate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // Why a term's context has ended, by [context.Cause] and [errors.Is]. Where Run was told to end it is the cause of its own
-// context.
+// context, in other words around it.
 var (
 	// ErrLeaseLost: the lease could not be renewed in time, or was ended; somebody else may lead soon.
 	ErrLeaseLost = errors.New("the lease is lost")
@@ -20,6 +21,14 @@ var (
 	// its own, or see to it that the older one has ended before the newer one starts.
 	ErrReplaced = errors.New("another process has joined by this name")
 )
+
+// errShutdown is in the cause of every end that comes of Run's being told to end; the cause of its context is too, which may be
+// anything, such as a signal.
+var errShutdown = errors.New("the candidate was told to end")
+
+func shutdown(ctx context.Context) error {
+	return fmt.Errorf("%w: %w", errShutdown, context.Cause(ctx))
+}
 
 // Yielded is why the context of a term has ended that was to be given up.
 type Yielded struct{ client.Yield }

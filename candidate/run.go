@@ -83,8 +83,9 @@ func (m *member) run(ctx context.Context) error {
 	})
 	m.tasks.Go(func() { m.health.run(m.life) })
 	m.join()
-	contending, stop := context.WithCancelCause(ctx)
+	contending, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
+	defer context.AfterFunc(ctx, func() { stop(shutdown(ctx)) })()
 	defer context.AfterFunc(m.life, func() { stop(context.Cause(m.life)) })()
 	if m.cfg.Elector != nil {
 		for _, component := range m.cfg.Components {
@@ -92,8 +93,12 @@ func (m *member) run(ctx context.Context) error {
 		}
 	}
 	m.loop(ctx)
-	stop(context.Cause(ctx))
-	return m.finish(ctx)
+	cause := context.Cause(m.life)
+	if cause == nil {
+		cause = shutdown(ctx)
+	}
+	stop(cause)
+	return m.finish(ctx, cause)
 }
 
 // task runs something that the member can't go on without.
@@ -294,12 +299,12 @@ func (m *member) leaving(t *tenure) bool {
 }
 
 // finish has everything stop, and leaves.
-func (m *member) finish(ctx context.Context) error {
+func (m *member) finish(ctx context.Context, cause error) error {
 	m.ending = true
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), m.cfg.StopWithin)
 	defer cancel()
 	for _, t := range m.live {
-		t.end(context.Cause(ctx))
+		t.end(cause)
 	}
 	err := cmp.Or(m.stopped(bounded), m.answered(bounded))
 	if err == nil && m.life.Err() == nil {

@@ -144,7 +144,7 @@ func reasonFor(err error) string {
 		return "resigned"
 	case errors.Is(err, ErrLeaseLost):
 		return "lost"
-	case errors.Is(err, context.Canceled), errors.Is(err, ErrTermOver), errors.Is(err, ErrReplaced):
+	case errors.Is(err, errShutdown), errors.Is(err, context.Canceled), errors.Is(err, ErrTermOver), errors.Is(err, ErrReplaced):
 		return "shutdown"
 	}
 	return "failed: " + reason.Of(err)
